@@ -4,6 +4,8 @@
 mod common;
 #[path = "physics/correlated.rs"]
 mod correlated;
+#[path = "physics/dosed_forecasts.rs"]
+mod dosed_forecasts;
 #[path = "physics/doses.rs"]
 mod doses;
 #[path = "physics/driven.rs"]

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
 use paramill::physics::Profile;
 use paramill::report::{
-    CheckBin, Event, FIGURES, Fit, FittedEnvironment, Input, LossPoint, Portrait, PredictiveCheck, Published, Summary,
-    Surroundings, Term, TrainingEnvironment, write,
+    CheckBin, Event, FIGURES, Fit, FittedEnvironment, Input, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
+    Published, Summary, Surroundings, Term, TrainingEnvironment, write,
 };
 use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
@@ -80,6 +80,8 @@ fn empty() -> Input {
         terms: Vec::new(),
         system: None,
         estimates: Vec::new(),
+        own_parameters: Vec::new(),
+        of_trajectories: Vec::new(),
         portraits: Vec::new(),
         fits: Vec::new(),
         checks: Vec::new(),
@@ -231,6 +233,7 @@ fn grid() -> Input {
             environments_in_hull: Some(625),
             environments_out_of_hull: Some(1976),
             environments_failed: 7,
+            statuses: BTreeMap::from([(Status::Ok, 2598), (Status::NotConverged, 1), (Status::Diverged, 6)]),
                 ..Evaluation::default()
             },
             seconds: BTreeMap::from([
@@ -263,6 +266,8 @@ fn grid() -> Input {
         system: Some(Err("x < y".to_owned())),
         training,
         estimates,
+        own_parameters: Vec::new(),
+        of_trajectories: Vec::new(),
         portraits,
         fits: Vec::new(),
         checks: Vec::new(),
@@ -450,6 +455,7 @@ fn patients() -> Input {
                 values: fine.iter().flat_map(|t| [concentration(*t), depot(*t)]).collect(),
                 half_widths: fine.iter().flat_map(|t| [0.1 * concentration(*t) + 0.05, f64::NAN]).collect(),
                 times: fine,
+                unknown: "nothing limits <depot>".to_owned(),
             }),
             residuals,
             events: [0.0, 12.0].map(|time| Event { time, input: 0, amount: 100.0 }).to_vec(),
@@ -463,6 +469,20 @@ fn patients() -> Input {
             trajectories: (0..=usize::from(id == 1)).map(|visit| portrait(&format!("visit {visit}"))).collect(),
         })
         .collect();
+    let own = |environment: &str, trajectory: &str, value: f64| OwnEstimate {
+        environment: environment.to_owned(),
+        trajectory: trajectory.to_owned(),
+        parameter: 0,
+        value,
+        lower: value - 0.2,
+        upper: value + 9.0,
+    };
+    let of_trajectories = vec![
+        own("subject <0>", "visit <0>", 1.0),
+        own("subject <0>", "visit <1>", f64::NAN),
+        own("subject <0>", "visit <2>", 1.3),
+        own("subject <1>", "visit <0>", f64::NAN),
+    ];
     let bin = |time: f64| {
         let z = concentration(time);
         let around = |middle: f64| [middle - 0.3, middle, middle + 0.3];
@@ -480,9 +500,13 @@ fn patients() -> Input {
         checks: vec![PredictiveCheck {
             channel: 0,
             replicates: 200,
+            draws: 40,
+            held: 2,
             bins: (1..12).map(|t| bin(2.0 * f64::from(t))).collect(),
         }],
         initial_states_fitted: true,
+        own_parameters: vec![Quantity::new("rate", "h-1", "")],
+        of_trajectories,
         ..empty()
     }
 }
@@ -561,7 +585,10 @@ impl Report {
         let page = self.text("index.html");
         assert!(page.len() < 1_500_000, "{} bytes", page.len());
         let without_namespaces = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
-        for forbidden in ["http:", "https:", "<script", "src=", "@import", "url(h", "<link"] {
+        // One script, which is the program's own: what comes from data is text.
+        assert_eq!(page.to_lowercase().matches("<script").count(), 1);
+        assert!(page.contains(&format!("<script>\n{}</script>\n</body>", include_str!("../src/report/page.js"))));
+        for forbidden in ["http:", "https:", "<script ", "src=", "@import", "url(h", "<link"] {
             assert!(!without_namespaces.contains(forbidden), "{forbidden} in {}", self.directory.display());
         }
         let pictures = self.files(".svg");
@@ -646,6 +673,22 @@ fn the_grid_has_all_its_pictures_and_figures() {
     }
     assert!(page.contains("&lt; a &amp; b &gt;"));
     assert!(page.contains("status not ok (7)"));
+    // What comes first: what was estimated, how well, and how each fit ended, with what most of them say.
+    assert!(page.contains("Estimated by a trained model: "), "{}", &page[page.find("<header").unwrap()..][..600]);
+    for (status, alike) in [
+        (Status::Ok, "<td></td>"),
+        (Status::Diverged, "no step led to a finite rollout <span class=\"soft\">(grid-00000 and 5 alike)</span>"),
+        (Status::NotConverged, "stopped after 50 iterations <span class=\"soft\">(grid-01200)</span>"),
+    ] {
+        let name = format!("<th scope=\"row\"><code>{}</code></th>", status.name());
+        let row = page.split(&name).nth(1).unwrap();
+        let row = row.split("</tr>").next().unwrap();
+        let count = input.summary.evaluation.statuses[&status].to_string();
+        assert!(
+            row.contains(&format!(">{count}</td>")) && row.contains(status.meaning()) && row.contains(alike),
+            "{row}"
+        );
+    }
     let summary: Summary = serde_json::from_str(&report.text("summary.json")).unwrap();
     assert_eq!(summary, input.summary);
     let lines = csv::Reader::from_path(report.directory.join("comparison.csv"))
@@ -711,7 +754,18 @@ fn fits_are_drawn_on_a_fine_grid_with_what_is_hidden_and_given() {
     let input = patients();
     let report = Report::of("patients", &input);
     report.check();
-    assert_eq!(report.files(".svg"), ["predictive-check.svg", "residuals.svg", "trajectories.svg"]);
+    assert_eq!(
+        report.files(".svg"),
+        ["of-trajectories.svg", "predictive-check.svg", "residuals.svg", "trajectories.svg"]
+    );
+    // Two trajectories have a value of their own with its interval, two have none; the second environment has none at all.
+    let picture = report.text("of-trajectories.svg");
+    assert_eq!(picture.matches("<circle class=\"p-mark\"").count(), 1 + 2);
+    assert!(
+        picture.contains("visit &lt;2&gt;")
+            && picture.contains("rate (h⁻¹)")
+            && picture.contains("not determined by the data of any trajectory")
+    );
     let picture = report.text("trajectories.svg");
     assert_eq!(picture.matches("hidden depot (mg)").count(), 3);
     assert_eq!(picture.matches("given at once: dose (mg)").count(), 3);
@@ -721,7 +775,10 @@ fn fits_are_drawn_on_a_fine_grid_with_what_is_hidden_and_given() {
     assert!(fit.len() > 25 && highest(fit) > 0.0, "{fit:?}");
     let axis = highest(fit) - 54.0;
     assert!((0.0..40.0).contains(&axis), "the fit fills its panel: {axis}");
-    assert!(report.text("index.html").contains("what is hidden beneath"));
+    let page = report.text("index.html");
+    assert!(page.contains("what is hidden beneath"));
+    let check = "Each was simulated 200 times, in turn for 40 draws at least of parameters and starts from the covariance of the estimates, at the times";
+    assert!(page.contains(check) && page.contains("In some environments something stays as it was fitted"));
 
     let page = report.text("fits.html");
     for forbidden in ["<script", "src=", "@import", "<link"] {
@@ -730,6 +787,7 @@ fn fits_are_drawn_on_a_fine_grid_with_what_is_hidden_and_given() {
     // One picture a trajectory, of a channel, a hidden state and doses; links to each environment.
     assert_eq!((page.matches("<svg ").count(), page.matches("<section id=\"fit-").count()), (4, 3));
     assert!(page.contains("<a href=\"fits.html#fit-2\">subject &lt;2&gt;</a>") && page.contains("<h3>visit 1</h3>"));
+    assert!(page.contains("Without a band where it is unknown: nothing limits &lt;depot&gt;."));
     assert!(page.len() < 120_000, "{} bytes", page.len());
     for part in page.split("<svg ").skip(1) {
         check_svg(&format!("<svg {}</svg>", part.split("</svg>").next().unwrap()));
@@ -784,7 +842,7 @@ fn a_few_balls_stand_beside_their_truth() {
         assert!(page.contains(name) && picture.contains(name), "{name}");
     }
     assert!(picture.contains("area per mass (m² kg⁻¹)"));
-    assert!(page.contains("The tolerance of the data is unknown."));
+    assert!(!page.contains("relative tolerance") && page.contains("<dt>tolerance of the data</dt><dd>unknown</dd>"));
     assert!(!page.contains("Published beside ours"));
     assert_eq!(report.text("comparison.csv").lines().count(), 1);
 }

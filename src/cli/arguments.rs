@@ -12,6 +12,7 @@ use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
+use super::report_arguments::Report;
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::HAS_TORCH;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Check(Check),
     Show(Show),
+    Report(Report),
     Schema(Schema),
     List(List),
     #[command(subcommand)]
@@ -85,7 +87,8 @@ impl Command {
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
-            Command::Schema(_)
+            Command::Report(_)
+            | Command::Schema(_)
             | Command::Import(_)
             | Command::Reference(_)
             | Command::Completions(_)
@@ -169,8 +172,9 @@ the last state that was fitted. JSON and a line on stderr say which.
 By equations (estimate.method = \"physics\") the estimates must have been made. There are columns for channels, hidden states and outputs. \
 NAME_lower and NAME_upper hold the trajectory with 95 %: they know the covariance of the parameters and, with it, the error of a fitted start; \
 with --start observed the noise of the sample; a given state counts as exact. NAME_measured_lower and _upper also know the noise of a new \
-measurement. Of doses and resets the table of inputs has the sum of what is given since the start of the forecast; without a table nothing more \
-is given.
+measurement. An end of a band that is unknown is empty, and the column `reason` says why. Up to the last sample of the trajectory, signals and \
+doses are those of the dataset. Of doses, resets and intervals of steady states the table of inputs has the sum of what is given more, from the \
+start of the forecast on; without a table nothing more is given.
 
 The table of inputs is written as the archive is: [import.table] says its delimiter, decimals, comments, missing values, time zone and \
 format. Its columns are the time (`time`, or as in the archive) and one an input, by its name or as in the archive; of an input that \
@@ -187,9 +191,12 @@ pub(crate) struct Predict {
     /// Forecast this environment: of the dataset, whose context is fitted to its trajectories, or of the estimates by equations
     #[arg(long, value_name = "ID")]
     pub environment: Option<String>,
-    /// Forecast a system with these parameters, by the inverse of the context-to-parameter map, or by the equations
+    /// Forecast a system with these parameters, by the inverse of the context-to-parameter map, or by the equations, those of trajectories included
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub parameters: Option<String>,
+    /// By equations: of several systems the one with these parameters [default: the one that has exactly them]
+    #[arg(long, value_name = "NAME", requires = "parameters")]
+    pub system: Option<String>,
     /// Go on from this trajectory of the environment [default: its first that has a complete sample]
     #[arg(long, value_name = "ID", requires = "environment", conflicts_with = "initial")]
     pub trajectory: Option<String>,

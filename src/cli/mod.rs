@@ -9,12 +9,14 @@ pub(crate) mod choices;
 pub(crate) mod compute_arguments;
 pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
+pub(crate) mod report_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod show;
+pub(crate) mod report;
 pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
@@ -29,6 +31,7 @@ pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
 pub(crate) mod list;
+pub(crate) mod predict_table;
 pub(crate) mod predict_common;
 mod predict_by_equations;
 mod predict;
@@ -77,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
+        Command::Report(command) => report::report(&command),
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),

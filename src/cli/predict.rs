@@ -1,13 +1,12 @@
 //! `paramill predict`.
 
-use std::fmt::Write;
-
 use serde_json::json;
 
 use super::arguments::Predict;
 use super::output::complain;
 use super::predict_by_equations::by_equations;
 use super::predict_common::{check_new, check_stages, in_words, read_inputs, steps, values, write};
+use super::predict_table::{Column, csv, warning};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
@@ -38,6 +37,9 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
             "--start: found a trained model, which starts as estimate.initial_state says; leave it out".to_owned(),
         ));
     }
+    if command.system.is_some() {
+        return Err(Error::Usage("--system: found a trained model, which knows no systems; leave it out".to_owned()));
+    }
     let model = StoredModel::read(&plan.model_in_use())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let channels = &model.manifest.channels;
@@ -65,6 +67,9 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let forecast = forecast::forecast(COMPUTE, &model, &known, state, &times, &inputs)?;
     if let Some(of) = beginning.in_words().filter(|_| !quiet) {
         complain(&format!("the forecast starts at time {start} from {of}"));
+    }
+    if let Some(reason) = &forecast.unknown {
+        complain(&warning(reason));
     }
     let text = match command.json {
         true => format!("{:#}\n", as_json(&beginning, &forecast, channels)),
@@ -209,20 +214,14 @@ fn names(quantities: &[Quantity]) -> Vec<&str> {
 }
 
 fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
-    let mut text = "time".to_owned();
-    for Quantity { name, .. } in channels {
-        let _ = write!(text, ",{name},{name}_lower,{name}_upper");
-    }
-    text.push('\n');
-    let rows = forecast.states.chunks_exact(channels.len()).zip(forecast.half_widths.chunks_exact(channels.len()));
-    for (time, (state, half_widths)) in forecast.times.iter().zip(rows) {
-        let _ = write!(text, "{time}");
-        for (value, half_width) in state.iter().zip(half_widths) {
-            let _ = write!(text, ",{value},{},{}", value - half_width, value + half_width);
-        }
-        text.push('\n');
-    }
-    text
+    let column = |(c, name)| {
+        let of = |all: &[f64]| -> Vec<f64> { all.iter().skip(c).step_by(channels.len()).copied().collect() };
+        let (values, halves) = (of(&forecast.states), of(&forecast.half_widths));
+        let band = values.iter().zip(halves).map(|(value, half)| (value - half, value + half)).collect();
+        Column { name, values, bands: vec![("", band)] }
+    };
+    let columns: Vec<Column> = names(channels).into_iter().enumerate().map(column).collect();
+    csv(&forecast.times, &columns, forecast.unknown.as_deref())
 }
 
 fn as_json(beginning: &Beginning, forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
@@ -239,5 +238,6 @@ fn as_json(beginning: &Beginning, forecast: &Forecast, channels: &[Quantity]) ->
             (channel.name.clone(), of_channel)
         })
         .collect();
-    json!({ "start": beginning.as_json(), "time": forecast.times, "channels": channels })
+    let unknown = &forecast.unknown;
+    json!({ "start": beginning.as_json(), "band": { "unknown": unknown }, "time": forecast.times, "channels": channels })
 }

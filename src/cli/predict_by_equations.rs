@@ -1,16 +1,16 @@
 //! `paramill predict` of a pipeline that estimates by known equations.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Predict, StartChoice};
 use super::output::complain;
 use super::predict_common::{check_stages, in_words, read_inputs, steps, values, write};
+use super::predict_table::{Column, csv, warning};
 use crate::dataset::Dataset;
 use crate::estimate;
-use crate::estimate::physics::{Forecaster, From, Kind, Prediction, Wanted};
+use crate::estimate::physics::{Forecaster, From, Kind, Predicted, Prediction, Wanted};
 use crate::estimate::{Row, Settings};
+use crate::forecast::{KnownInputs, ROUNDING};
 use crate::pipeline::{Error, Plan, Stage};
 use crate::progress::Run;
 use crate::schema::{Input, Split, Trajectory};
@@ -33,14 +33,10 @@ pub(super) fn by_equations(command: &Predict, plan: &Plan, quiet: bool) -> Resul
             let (settings, row) = estimate::physics::of_row(&settings, &dataset, &row, &run)?;
             (settings, Some((split, row)))
         }
-        None if settings.compares() => {
-            let expected = "--environment, whose row names one of them";
-            return Err(Error::Usage(format!("--parameters: found several systems; expected {expected}")));
-        }
-        None => (settings, None),
+        None => (of_system(command, settings, &dataset, &run)?, None),
     };
     let forecaster = Forecaster::new(&settings, &dataset, &run)?;
-    let given = command.initial.as_deref().map(pairs).transpose()?;
+    let given = command.initial.as_deref().map(|text| pairs("--initial", text)).transpose()?;
     let about = Equations { command, plan, dataset: &dataset, forecaster: &forecaster };
     let (prediction, start) = match row {
         Some((split, row)) => about.forecast(split, &row, given.as_deref())?,
@@ -48,6 +44,9 @@ pub(super) fn by_equations(command: &Predict, plan: &Plan, quiet: bool) -> Resul
     };
     if let Some(of) = start.trajectory.as_ref().filter(|_| !quiet) {
         complain(&format!("the forecast starts at time {} from {} {of}", start.time, start.words));
+    }
+    if let Some(reason) = &prediction.unknown {
+        complain(&warning(reason));
     }
     let text = match command.json {
         true => format!("{:#}\n", as_json(&start, &prediction)),
@@ -99,10 +98,9 @@ impl Equations<'_> {
         let time = self.forecaster.start_time(trajectory, from)?.unwrap_or(command.from.unwrap_or(0.0));
         let (every, length) = sampling(trajectory);
         let times = steps(command, time, command.every.unwrap_or(every), time + length)?;
-        // Between the samples of a trajectory the inputs are those of the dataset.
-        let last = trajectory.times.last().copied().unwrap_or(time);
-        let known_until = if from == From::Initial { last } else { f64::NEG_INFINITY };
-        let (times, inputs) = self.inputs(times, known_until)?;
+        // Up to the last sample of a trajectory that is gone on with, signals are those of the dataset.
+        let last = trajectory.times.last().copied().filter(|_| given.is_none());
+        let (times, inputs) = self.inputs(times, last)?;
         let wanted = Wanted { from, times: &times, inputs: &inputs };
         let prediction = self.forecaster.predict((row, &trajectories), place, &wanted)?;
         Ok((prediction, Start { time, kind, words, trajectory: id.filter(|_| given.is_none()) }))
@@ -122,36 +120,36 @@ impl Equations<'_> {
                     .to_owned(),
             ));
         };
-        let (times, inputs) = self.inputs(steps(command, time, every, until)?, f64::NEG_INFINITY)?;
+        let (times, inputs) = self.inputs(steps(command, time, every, until)?, None)?;
         let wanted = Wanted { from: From::Given(given.unwrap_or_default()), times: &times, inputs: &inputs };
         let prediction = self.forecaster.simulate(&parameters, &wanted)?;
         Ok((prediction, Start { time, kind: "given", words: "", trajectory: None }))
     }
 
-    /// The times of the forecast with those at which an input bends, and the inputs of the system `[T, U]` at them, zero up to `known_until`.
-    fn inputs(&self, times: Vec<f64>, known_until: f64) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    /// The times of the forecast with those at which an input bends, and the inputs of the system `[T, U]` at them; the dataset knows signals up to its
+    /// `last` sample of the trajectory.
+    fn inputs(&self, times: Vec<f64>, last: Option<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let of_system = self.forecaster.inputs();
         let inputs: Vec<Input> =
             of_system.iter().map(|(index, _)| self.dataset.manifest().inputs[*index].clone()).collect();
+        let sums: Vec<bool> = of_system.iter().map(|(_, is_sum)| *is_sum).collect();
         let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
-        let are_sums = of_system.iter().all(|(_, is_sum)| *is_sum);
-        let is_known = times.last().is_none_or(|last| *last <= known_until);
+        let known_until = last.unwrap_or(f64::NEG_INFINITY);
+        let is_known = times.last().is_none_or(|end| *end <= known_until);
         match &self.command.inputs {
             Some(_) if inputs.is_empty() => {
                 Err(Error::Usage("--inputs: the equations have no inputs; leave it out".to_owned()))
             }
             Some(path) => {
                 let known = read_inputs(self.command, self.plan, path, (&inputs, &self.dataset.manifest().time_unit))?;
-                let times = known.with_bends(times);
-                let first = times.partition_point(|time| *time < known_until);
-                let mut values = vec![0.0; first * inputs.len()];
-                let sums: Vec<bool> = of_system.iter().map(|(_, is_sum)| *is_sum).collect();
-                let later = known.at_with(&times[first..], &sums);
-                values.extend(later.map_err(|too_short| Error::Usage(in_words(&too_short)))?);
+                let times = with_time(known.with_bends(times), known_until);
+                self.warn_of_given(&known, &times, (known_until, &sums));
+                let values = known.at_with(&times, &sums, known_until);
+                let values = values.map_err(|too_short| Error::Usage(in_words(&too_short)))?;
                 Ok((times, values))
             }
             // Nothing more is given, or nothing is asked beyond the dataset.
-            None if are_sums || is_known => {
+            None if is_known || sums.iter().all(|is_sum| *is_sum) => {
                 let count = times.len() * inputs.len();
                 Ok((times, vec![0.0; count]))
             }
@@ -161,6 +159,74 @@ impl Equations<'_> {
             ))),
         }
     }
+
+    /// Warns of what a table gives before the forecast begins, and besides what the dataset gives.
+    fn warn_of_given(&self, known: &KnownInputs, times: &[f64], (known_until, sums): (f64, &[bool])) {
+        let Some(&begin) = times.first() else { return };
+        let before = known.given_between((f64::NEG_INFINITY, begin.next_down()), sums);
+        if !before.is_empty() {
+            complain(&format!(
+                "warning: --inputs: what rows before the start at {begin} give of {} is not given again",
+                before.join(", ")
+            ));
+        }
+        let besides = known.given_between((begin.next_down(), known_until.next_down()), sums);
+        if begin < known_until && !besides.is_empty() {
+            complain(&format!(
+                "warning: --inputs: what rows before the last sample at {known_until} give of {} is given besides what the dataset gives",
+                besides.join(", ")
+            ));
+        }
+    }
+}
+
+/// The settings with the system that the arguments name, or whose parameters they give, where several are compared.
+fn of_system(command: &Predict, settings: Settings, dataset: &Dataset, run: &Run) -> Result<Settings, Error> {
+    let candidates = settings.candidates().map_err(estimate::Error::Physics)?;
+    if candidates.is_empty() {
+        return match &command.system {
+            None => Ok(settings),
+            Some(_) => Err(Error::Usage("--system: found one system; leave it out".to_owned())),
+        };
+    }
+    let mut given: Vec<String> = pairs("--parameters", command.parameters.as_deref().unwrap_or_default())?
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    given.sort();
+    let (mut all, mut suit) = (Vec::new(), Vec::new());
+    for candidate in candidates {
+        let mut parameters = Forecaster::new(&candidate.settings, dataset, run)?.parameters();
+        all.push(format!("{} ({})", candidate.name, parameters.join(", ")));
+        parameters.sort();
+        let is_meant = match &command.system {
+            Some(name) => *name == candidate.name,
+            None => parameters == given,
+        };
+        suit.extend(is_meant.then_some(candidate));
+    }
+    let (all, found) = (all.join(" and "), given.join(", "));
+    match (suit.len(), &command.system) {
+        (1, _) => Ok(suit.swap_remove(0).settings),
+        (_, Some(name)) => Err(Error::Usage(format!("--system: found {name}; expected one of {all}"))),
+        (0, None) => Err(Error::Usage(format!(
+            "--parameters: found {found}, and the systems {all}; expected values of all parameters of one of them"
+        ))),
+        (_, None) => Err(Error::Usage(format!(
+            "--parameters: found {found}, which are the parameters of more than one of the systems {all}; add --system NAME"
+        ))),
+    }
+}
+
+/// Ascending times with one more, if it lies between the first and the last; a time within rounding of it becomes it.
+fn with_time(mut times: Vec<f64>, time: f64) -> Vec<f64> {
+    let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return times };
+    let slack = ROUNDING * (last - first);
+    if first + slack < time && time < last - slack {
+        times.retain(|it| (it - time).abs() > slack);
+        times.insert(times.partition_point(|it| *it < time), time);
+    }
+    times
 }
 
 /// The place of the trajectory of that id, or of the first.
@@ -186,14 +252,14 @@ fn sampling(trajectory: &Trajectory) -> (f64, f64) {
 }
 
 /// `NAME=VALUE,NAME=VALUE`.
-fn pairs(text: &str) -> Result<Vec<(String, f64)>, Error> {
+fn pairs(option: &str, text: &str) -> Result<Vec<(String, f64)>, Error> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
         Some((name.trim().to_owned(), value.trim().parse::<f64>().ok().filter(|value| value.is_finite())?))
     };
     let mut pairs: Vec<(String, f64)> = Vec::new();
     for text in text.split(',') {
-        let wrong = |found: String| Error::Usage(format!("--initial: found {found}; expected NAME=NUMBER,.."));
+        let wrong = |found: String| Error::Usage(format!("{option}: found {found}; expected NAME=NUMBER,.."));
         let found = pair(text).ok_or_else(|| wrong(format!("`{text}`")))?;
         if pairs.iter().any(|it| it.0 == found.0) {
             return Err(wrong(format!("`{}` twice", found.0)));
@@ -204,26 +270,14 @@ fn pairs(text: &str) -> Result<Vec<(String, f64)>, Error> {
 }
 
 fn as_csv(prediction: &Prediction) -> String {
-    let mut text = "time".to_owned();
-    for it in &prediction.quantities {
-        let name = &it.quantity.name;
-        let _ = write!(text, ",{name},{name}_lower,{name}_upper");
-        if it.measured.is_some() {
-            let _ = write!(text, ",{name}_measured_lower,{name}_measured_upper");
-        }
+    fn column(it: &Predicted) -> Column<'_> {
+        let Predicted { quantity, values, band, measured, .. } = it;
+        let measured = measured.iter().map(|ends| ("_measured", ends.clone()));
+        let bands = std::iter::once(("", band.clone())).chain(measured).collect();
+        Column { name: &quantity.name, values: values.clone(), bands }
     }
-    text.push('\n');
-    for (t, time) in prediction.times.iter().enumerate() {
-        let _ = write!(text, "{time}");
-        for it in &prediction.quantities {
-            let _ = write!(text, ",{},{},{}", it.values[t], it.band[t].0, it.band[t].1);
-            if let Some(measured) = &it.measured {
-                let _ = write!(text, ",{},{}", measured[t].0, measured[t].1);
-            }
-        }
-        text.push('\n');
-    }
-    text
+    let columns: Vec<Column> = prediction.quantities.iter().map(column).collect();
+    csv(&prediction.times, &columns, prediction.unknown.as_deref())
 }
 
 fn as_json(start: &Start, prediction: &Prediction) -> Value {
@@ -250,7 +304,9 @@ fn as_json(start: &Start, prediction: &Prediction) -> Value {
     };
     json!({
         "start": { "time": start.time, "kind": start.kind, "trajectory": start.trajectory },
-        "band": { "level": 0.95, "knows": knows, "measured": "and the noise of a new measurement" },
+        "band": {
+            "level": 0.95, "knows": knows, "measured": "and the noise of a new measurement", "unknown": prediction.unknown,
+        },
         "time": prediction.times,
         "channels": channels,
         "hidden": hidden,

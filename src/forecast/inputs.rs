@@ -8,7 +8,7 @@ use crate::schema::Input;
 use crate::signals::Signal;
 
 /// How far apart two times may be that rounding alone set apart, relative to the length of a forecast.
-const ROUNDING: f64 = 1e-9;
+pub(crate) const ROUNDING: f64 = 1e-9;
 
 /// The inputs of a model as known signals.
 pub struct KnownInputs(Vec<KnownInput>);
@@ -19,6 +19,14 @@ struct KnownInput {
     /// Whether it keeps its first and last value beyond its samples (`extend` of the archive's channel).
     extend: bool,
     signal: Signal,
+}
+
+impl KnownInput {
+    /// The sum of what is given up to a time; rows within `slack` of it count.
+    fn given_by(&self, time: f64, slack: f64) -> f64 {
+        let Signal { times, values, .. } = &self.signal;
+        times.partition_point(|row| *row <= time + slack).checked_sub(1).map_or(0.0, |row| values[row])
+    }
 }
 
 /// An input that is not known over all of a forecast.
@@ -68,23 +76,36 @@ impl KnownInputs {
         times
     }
 
-    /// As [`KnownInputs::at`]; of inputs that are `sums [U]` of what is given since the first time, nothing is given before the first row and after the
-    /// last.
+    /// As [`KnownInputs::at`] from the time `known_until` on; before it signals are 0. Inputs that are `sums [U]` of what is given count from the first time
+    /// on: nothing is given before the first row and after the last, and what rows before the first time say is not given again.
     ///
     /// # Errors
     /// As [`KnownInputs::at`].
-    pub fn at_with(&self, times: &[f64], sums: &[bool]) -> Result<Vec<f64>, TooShort> {
+    pub fn at_with(&self, times: &[f64], sums: &[bool], known_until: f64) -> Result<Vec<f64>, TooShort> {
+        let (Some(&begin), Some(&end)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
+        let slack = ROUNDING * (end - begin);
+        let first = times.partition_point(|time| *time < known_until);
         let pairs = || self.0.iter().zip(sums);
-        let given =
-            |known: &KnownInput, time: f64| if time < known.signal.span().0 { 0.0 } else { known.signal.at(time) };
         let others = KnownInputs(pairs().filter(|(_, is_sum)| !**is_sum).map(|(known, _)| known.clone()).collect());
-        let mut of_others = others.at(times)?.into_iter();
+        let mut of_others = vec![0.0; first * others.0.len()];
+        of_others.extend(others.at(&times[first..])?);
+        let mut of_others = of_others.into_iter();
+        let levels: Vec<f64> = self.0.iter().map(|known| known.given_by(begin, -slack)).collect();
         let row = |time: f64| -> Vec<f64> {
-            pairs()
-                .map(|(known, is_sum)| if *is_sum { given(known, time) } else { of_others.next().unwrap_or(f64::NAN) })
-                .collect()
+            let of_input = |((known, is_sum), level): ((&KnownInput, &bool), &f64)| match is_sum {
+                true => known.given_by(time, slack) - level,
+                false => of_others.next().unwrap_or(f64::NAN),
+            };
+            pairs().zip(&levels).map(of_input).collect()
         };
         Ok(times.iter().copied().flat_map(row).collect())
+    }
+
+    /// The inputs among `sums [U]` of which more is given from one time to another, both without rounding.
+    pub fn given_between(&self, (from, to): (f64, f64), sums: &[bool]) -> Vec<String> {
+        let pairs = self.0.iter().zip(sums).filter(|(_, is_sum)| **is_sum);
+        let given = pairs.filter(|(known, _)| known.given_by(to, 0.0) != known.given_by(from, 0.0));
+        given.map(|(known, _)| known.name.clone()).collect()
     }
 
     /// The inputs at ascending `times [T]`: `[T, U]`.
@@ -108,6 +129,29 @@ impl KnownInputs {
 mod tests {
     use super::*;
     use crate::schema::Between;
+
+    /// A sum of doses at 1, 3 and 6, and a signal that is known from 4 on.
+    #[test]
+    fn what_is_given_counts_from_the_first_time() {
+        let known = |times: Vec<f64>, values| KnownInput {
+            name: "u".to_owned(),
+            extend: false,
+            signal: Signal { times, values, between: Between::Hold },
+        };
+        let doses = known(vec![1.0, 3.0, 6.0], vec![5.0, 7.0, 17.0]);
+        let inputs = KnownInputs(vec![doses, known(vec![4.0, 9.0], vec![0.5, 0.25])]);
+        let sums = [true, false];
+        let at = |times: &[f64], until: f64| inputs.at_with(times, &sums, until).unwrap();
+        assert_eq!(at(&[4.0, 6.0, 8.0], f64::NEG_INFINITY), [0.0, 0.5, 10.0, 0.5, 10.0, 0.5]);
+        // What is given at the first time is given, also where rounding sets it apart.
+        for first in [3.0, 3.0_f64.next_up(), 3.0_f64.next_down()] {
+            assert_eq!(at(&[first, 4.0, 8.0], 4.0), [2.0, 0.0, 2.0, 0.5, 12.0, 0.5]);
+        }
+        assert_eq!(at(&[0.0, 1.0_f64.next_down(), 3.5, 5.0], 4.0)[..6], [0.0, 0.0, 5.0, 0.0, 7.0, 0.0]);
+        assert!(inputs.at_with(&[3.0, 8.0], &sums, f64::NEG_INFINITY).is_err());
+        assert_eq!(inputs.given_between((f64::NEG_INFINITY, 4.0), &sums), ["u"]);
+        assert!(inputs.given_between((3.0, 5.0), &sums).is_empty());
+    }
 
     #[test]
     fn inputs_are_held_or_linear_between_rows() {

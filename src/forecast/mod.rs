@@ -6,6 +6,7 @@ mod inputs;
 mod model;
 mod training;
 
+pub(crate) use inputs::ROUNDING;
 pub use inputs::{KnownInputs, TooShort};
 pub use model::{Forecast, KnownContext, Start, context_of_environment, context_of_parameters, forecast};
 pub use read_inputs::{InputSamples, InputTable};

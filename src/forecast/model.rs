@@ -46,6 +46,8 @@ pub struct Forecast {
     pub states: Vec<f64>,
     /// Half the width of the band `[T, C]`; NaN where the covariance is not determined.
     pub half_widths: Vec<f64>,
+    /// Why some band is unknown; none where all are known.
+    pub unknown: Option<String>,
 }
 
 /// Where a forecast of an environment starts: at the end of one of its trajectories.
@@ -263,12 +265,19 @@ pub fn forecast(
         let scale = &scales[i % values];
         states.push(scale.unscaled(*z));
         let tangent = DVector::from_column_slice(tangent);
-        half_widths.push(quantile * (&known.covariance * &tangent).dot(&tangent).sqrt() * scale.scale);
+        let variance = (&known.covariance * &tangent).dot(&tangent);
+        // Of exact data it may be below zero by rounding.
+        let std_dev = if variance < 0.0 { 0.0 } else { variance.sqrt() };
+        half_widths.push(quantile * std_dev * scale.scale);
     }
     if let Some(sample) = states.chunks_exact(values).position(|state| state.iter().any(|x| !x.is_finite())) {
         return Err(Error::DivergedForecast { time: times[sample] });
     }
-    Ok(Forecast { times: times.to_vec(), states, half_widths })
+    let unknown = half_widths.iter().any(|half| half.is_nan()).then(|| match quantile.is_nan() {
+        true => "no degree of freedom is left to judge errors by: as many unknowns as observed values",
+        false => "the covariance of the context is unknown",
+    });
+    Ok(Forecast { times: times.to_vec(), states, half_widths, unknown: unknown.map(str::to_owned) })
 }
 
 /// Checks that `inputs` are those of the model at each of `times`, and finite.

@@ -16,7 +16,7 @@ use crate::dataset::Dataset;
 use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
-use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
+use crate::report::{Input, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, unit_of};
 use crate::schema::{Quantity, Split, Trajectory};
 
 /// Most environments of a split that a report shows.
@@ -44,10 +44,11 @@ pub(crate) fn input(
     let settings = plan.report.clone().unwrap_or_default();
     let fits = match (model, &plan.estimate) {
         (None, Some(by)) if dataset.manifest().grid.is_none() => {
-            Fits::new(by, dataset, (&rows, settings.fits), context.run, &mut undrawn)?
+            Fits::new(by, dataset, (&rows, settings.fits), plan.seed, context.run, &mut undrawn)?
         }
         _ => Fits::default(),
     };
+    let of_trajectories = of_trajectories(&directory, &estimates, &rows)?;
     let portraits = portraits(plan, dataset, (model, &fits), context, &rows, &estimates, &mut undrawn)?;
     let around = match (model, &plan.estimate) {
         (None, Some(settings)) => surroundings(settings, dataset, &rows, context.run, &mut undrawn)?,
@@ -71,6 +72,8 @@ pub(crate) fn input(
         hidden: hidden.unwrap_or_else(|| estimates.hidden.clone()),
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
+        own_parameters: estimates.of_trajectories.clone(),
+        of_trajectories,
         training,
         terms: model.map_or_else(Vec::new, terms),
         system: model.and_then(|model| system(model, dataset)),
@@ -123,6 +126,26 @@ fn shown(directory: &Path, estimates: &estimate::Manifest, split: Split) -> Resu
         Err(_) => true,
     });
     Ok(chosen.map(|(_, row)| row).collect::<Result<_, _>>()?)
+}
+
+/// The parameters of trajectories of the environments that are shown.
+fn of_trajectories(
+    directory: &Path,
+    estimates: &estimate::Manifest,
+    rows: &[(Split, Row)],
+) -> Result<Vec<OwnEstimate>, Error> {
+    let mut all = Vec::new();
+    for &split in &estimates.splits {
+        let shown: BTreeSet<&str> =
+            rows.iter().filter(|(of, _)| *of == split).map(|(_, row)| row.environment.as_str()).collect();
+        let found = estimate::read_trajectories(directory, estimates, split)?.into_iter();
+        all.extend(found.filter(|it| shown.contains(it.environment.as_str())).filter_map(|it| {
+            let parameter = estimates.of_trajectories.iter().position(|quantity| quantity.name == it.parameter)?;
+            let estimate::TrajectoryEstimate { environment, trajectory, value, lower, upper, .. } = it;
+            Some(OwnEstimate { environment, trajectory, parameter, value, lower, upper })
+        }));
+    }
+    Ok(all)
 }
 
 fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manifest, context: &Context<'_>) -> Summary {
@@ -240,7 +263,7 @@ fn portraits(
             }
         };
         let known = quantities.iter().zip(&row.parameters);
-        let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
+        let unit = |unit: &str| unit_of(unit).map_or_else(String::new, |unit| format!(" {unit}"));
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
             Some(format!("{} = {:.3}{}", quantity.name, it.truth?, unit(&quantity.unit)))
         };

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::error::Error;
 use crate::dataset::Dataset;
-use crate::estimate::physics::{Drawings, Drawn, DrawnTrajectory, Fine};
+use crate::estimate::physics::{Drawings, Drawn, DrawnTrajectory, Draws, Fine, Systems};
 use crate::estimate::{self, Row, Settings};
 use crate::progress::Run;
 use crate::report::{Event, Fit, FittedEnvironment, Portrait};
@@ -25,7 +25,8 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// The fits of at most `most` of the `rows`, at equal distances, those that failed without one. Adds why others have none to `undrawn`.
+    /// The fits of at most `most` of the `rows`, at equal distances, those that failed without one, with replicates by `seed`. Adds why others have none to
+    /// `undrawn`.
     ///
     /// # Errors
     /// At a request to stop.
@@ -33,6 +34,7 @@ impl Fits {
         settings: &Settings,
         dataset: &Dataset,
         (rows, most): (&[(Split, Row)], usize),
+        seed: u64,
         run: &Run,
         undrawn: &mut Vec<String>,
     ) -> Result<Self, Error> {
@@ -44,7 +46,12 @@ impl Fits {
         let mut splits: Vec<Split> = chosen.iter().map(|&place| rows[place].0).collect();
         splits.sort_unstable();
         splits.dedup();
-        let drawings = match Drawings::new(settings, dataset, &splits, run) {
+        let systems = Systems::new(settings);
+        let drawings = systems
+            .as_ref()
+            .map_err(ToString::to_string)
+            .and_then(|systems| Drawings::new(systems, dataset, &splits, run).map_err(|error| error.to_string()));
+        let drawings = match drawings {
             Ok(drawings) => drawings,
             Err(error) => {
                 let names: Vec<&str> = chosen.iter().map(|&place| rows[place].1.environment.as_str()).collect();
@@ -54,7 +61,10 @@ impl Fits {
                 return Ok(Fits::default());
             }
         };
-        let of = |place: usize| (place, drawings.of(rows[place].0, &rows[place].1));
+        let of = |place: usize| {
+            let draws = Draws { seed, indices: &[place as u64] };
+            (place, drawings.with_replicates(rows[place].0, &rows[place].1, Some(draws)))
+        };
         let (mut drawn, mut samples) = (Vec::new(), 0);
         for chunk in chosen.chunks(CHUNK) {
             let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chunk.par_iter().map(|&place| of(place)).collect();
@@ -100,10 +110,11 @@ impl Fits {
 /// A trajectory for the report.
 pub(crate) fn portrait(drawn: &DrawnTrajectory, title: &str) -> Portrait {
     let Trajectory { times, states, inputs, .. } = &drawn.trajectory;
-    let fit = |Fine { times, values, half_widths }: &Fine| Fit {
+    let fit = |Fine { times, values, half_widths, unknown }: &Fine| Fit {
         times: times.clone(),
         values: values.clone(),
         half_widths: half_widths.clone(),
+        unknown: unknown.clone(),
     };
     let has_below = drawn.below.contains(&true);
     Portrait {

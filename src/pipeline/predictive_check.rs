@@ -1,10 +1,12 @@
-//! A visual predictive check: data beside simulations from the fits, at the times of the samples and with the noise of the fits.
+//! A visual predictive check: data beside simulations from the fits, at the times of the samples, for parameters as uncertain as they are and with the
+//! noise of the fits.
 //!
 //! ```text
-//! y_r = z + noise,  r = 1 .. R:      quantiles of y over a stretch of time beside those of y_1, .., y_R
+//! y_r = z_r + noise,  r = 1 .. R:      quantiles of y over a stretch of time beside those of y_1, .., y_R
 //! ```
 //!
-//! `z` the fitted value of a sample. A value below its limit of quantification counts as at it, observed or simulated. Draws are keyed by the seed of
+//! `z_r` the value of a sample for parameters and starts that are drawn from the covariance of the estimates; draws of an environment are used in turn,
+//! where they are fewer than `R`, and where there are none `z_r` is the fitted value. A value below its limit of quantification counts as at it, observed or simulated. Draws are keyed by the seed of
 //! the pipeline, channel, environment and trajectory. Source: N. Holford, The visual predictive check (2005), PAGE 14, abstract 738.
 
 use rayon::prelude::*;
@@ -35,9 +37,12 @@ struct Sample {
 
 /// The check of each channel that has enough values.
 pub(crate) fn checks(fits: &Fits, channels: usize, seed: u64) -> Vec<PredictiveCheck> {
+    let fitted = || fits.drawn.iter().map(|it| &it.1).filter(|it| !it.scatter.is_empty());
+    let draws = fitted().map(|it| it.draws).filter(|draws| *draws > 0).min().unwrap_or(0);
+    let held = fitted().filter(|it| it.draws == 0 || !it.held.is_empty()).count();
     let of_channel = |channel: usize| {
         let bins = bins(samples(fits, channel, channels, seed));
-        (!bins.is_empty()).then_some(PredictiveCheck { channel, replicates: REPLICATES, bins })
+        (!bins.is_empty()).then_some(PredictiveCheck { channel, replicates: REPLICATES, draws, held, bins })
     };
     (0..channels).into_par_iter().filter_map(of_channel).collect()
 }
@@ -58,7 +63,12 @@ fn samples(fits: &Fits, channel: usize, channels: usize, seed: u64) -> Vec<Sampl
                     continue;
                 }
                 let (z, beside) = (it.states[cell], it.beside[cell]);
-                let simulated = (0..REPLICATES).map(|_| scatter.draw(z, beside, &mut stream).max(limit));
+                let size = it.trajectory.states.len();
+                let value = |r: usize| match drawn.draws {
+                    0 => z,
+                    draws => it.replicates[(r % draws) * size + cell],
+                };
+                let simulated = (0..REPLICATES).map(|r| scatter.draw(value(r), beside, &mut stream).max(limit));
                 samples.push(Sample {
                     time: *time,
                     observed: it.trajectory.states[cell].max(limit),

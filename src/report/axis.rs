@@ -17,6 +17,8 @@ pub(crate) struct Axis {
     label: String,
     /// Whether only whole numbers have ticks.
     is_count: bool,
+    /// What stands at 1, 2, .. in place of numbers; empty where numbers stand.
+    names: Vec<String>,
 }
 
 /// A tick; those without text are the minor ones.
@@ -49,17 +51,24 @@ impl Axis {
             high: high + margin,
             label: label.to_owned(),
             is_count: false,
+            names: Vec::new(),
         })
     }
 
     /// A linear axis from `low` to `high` exactly.
     pub(crate) fn exact(low: f64, high: f64, label: &str) -> Self {
-        Axis { scale: Scale::Linear, low, high, label: label.to_owned(), is_count: false }
+        Axis { scale: Scale::Linear, low, high, label: label.to_owned(), is_count: false, names: Vec::new() }
     }
 
     /// A linear axis of `1, 2, .., count`.
     pub(crate) fn counts(count: usize, label: &str) -> Self {
         Axis { is_count: true, ..Axis::exact(0.5, count as f64 + 0.5, label) }
+    }
+
+    /// The same with a name at each.
+    pub(crate) fn named(names: Vec<String>, label: &str) -> Self {
+        let counts = Axis::counts(names.len(), label);
+        Axis { names, ..counts }
     }
 
     /// A logarithmic axis that holds the positive values; `None` if none is finite and positive.
@@ -73,6 +82,7 @@ impl Axis {
             high: high * margin,
             label: label.to_owned(),
             is_count: false,
+            names: Vec::new(),
         })
     }
 
@@ -118,7 +128,11 @@ impl Axis {
 
     /// Ticks inside the range, ascending, about `wanted` of them with text.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<Tick> {
+        let named = self.names.iter().enumerate();
         match self.scale {
+            _ if !self.names.is_empty() => {
+                named.map(|(place, name)| Tick { value: place as f64 + 1.0, text: Some(name.clone()) }).collect()
+            }
             Scale::Log if self.high / self.low >= 4.0 => self.log_ticks(wanted),
             _ => self.linear_ticks(wanted),
         }
@@ -127,11 +141,19 @@ impl Axis {
     fn linear_ticks(&self, wanted: usize) -> Vec<Tick> {
         let raw = (self.high - self.low) / wanted.max(1) as f64;
         let power = 10f64.powf(raw.log10().floor());
-        let step = [1.0, 2.0, 2.5, 5.0, 10.0]
-            .map(|multiple| multiple * power)
-            .into_iter()
-            .find(|step| *step >= raw * 0.999 && (!self.is_count || step.fract() == 0.0))
-            .unwrap_or((10.0 * power).max(if self.is_count { 1.0 } else { 0.0 }));
+        let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|multiple| multiple * power);
+        let fits = |step: f64| step >= raw * 0.999 && (!self.is_count || step.fract() == 0.0);
+        let inside = |step: f64| (self.high / step + 1e-9).floor() - (self.low / step - 1e-9).ceil() + 1.0;
+        let place = steps.iter().position(|step| fits(*step));
+        // One tick alone says nothing of the scale.
+        let finer = place
+            .filter(|_| !self.is_count)
+            .and_then(|place| (0..=place).rev().map(|place| steps[place]).find(|step| inside(*step) >= 2.0));
+        let step = finer.or(place.map(|place| steps[place])).unwrap_or((10.0 * power).max(if self.is_count {
+            1.0
+        } else {
+            0.0
+        }));
         if !step.is_finite() || step <= 0.0 {
             return Vec::new();
         }
@@ -213,12 +235,15 @@ mod tests {
         for (count, expected) in [(1, vec!["1"]), (4, vec!["1", "2", "3", "4"]), (12, vec!["5", "10"])] {
             assert_eq!(texts(&Axis::counts(count, "")), expected);
         }
+        assert_eq!(texts(&Axis::named(vec!["first".to_owned(), "second".to_owned()], "")), ["first", "second"]);
     }
 
     #[test]
     fn linear_ticks_are_round_numbers_inside_the_range() {
         assert_eq!(texts(&Axis::exact(0.25, 1.25, "")), ["0.4", "0.6", "0.8", "1.0", "1.2"]);
         assert_eq!(texts(&Axis::exact(-1.0, 1.0, "")), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
+        // A step of 5 would leave one tick.
+        assert_eq!(Axis::exact(9.0, 13.0, "").ticks(1).len(), 2);
         let small = Axis::exact(8e-4, 12e-4, "nu");
         assert_eq!(small.label(), "nu");
         let smaller = Axis::exact(1e-5, 3e-5, "nu");

@@ -123,6 +123,18 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| if narrow(c) { 0.38 } else { 0.6 }).sum::<f64>() * size
 }
 
+/// The beginning of a text that is no wider than that, with an ellipsis where something is left out.
+pub(crate) fn shortened(text: &str, width: f64, size: f64) -> String {
+    if text_width(text, size) <= width {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while !short.is_empty() && text_width(&short, size) > width - size {
+        short.pop();
+    }
+    format!("{}…", short.trim_end_matches([' ', ',', ':']))
+}
+
 /// The `d` of a path under construction; points that are not finite break a line.
 #[derive(Default)]
 pub struct Path(String);

@@ -42,6 +42,10 @@ pub(crate) fn pages(input: &Input, head: &dyn Fn(&str, &str) -> String) -> Vec<(
         format!("<li><a href=\"{}#fit-{index}\">{environment}</a></li>", name(*page))
     };
     let links: String = places.iter().map(link).collect();
+    let given = match input.fits.iter().flat_map(|it| &it.trajectories).any(|it| !it.events.is_empty()) {
+        true => "; dotted lines stand where amounts are given or states reset",
+        false => "",
+    };
     let page = |(page, part): (usize, &Vec<usize>)| {
         let around: String = (0..parts.len())
             .map(|other| match other == page {
@@ -54,7 +58,7 @@ pub(crate) fn pages(input: &Input, head: &dyn Fn(&str, &str) -> String) -> Vec<(
         let _ = write!(
             text,
             "<header>\n<h1>Fits</h1>\n<p class=\"lead\">Every trajectory beside its fit, between the samples as well. Shades are where the trajectory lies \
-             with 95 %, by what is not known of parameters and starts; dotted lines stand where amounts are given or states reset.</p>\n\
+             with 95 %, by what is not known of parameters and starts{given}.</p>\n\
              <nav><ul><li><a href=\"index.html\">The report</a></li><li><a href=\"{}\">All of this page</a></li></ul>{around}\
              <details><summary>Show one environment of {}</summary><ul>{links}</ul></details></nav>\n</header>\n<main>\n",
             name(page),
@@ -111,6 +115,10 @@ fn section(text: &mut String, input: &Input, index: usize) {
         if trajectories.len() > 1 {
             let _ = writeln!(text, "<h3>{}</h3>", escape(&portrait.title));
         }
+        if let Some(fit) = portrait.fit.as_ref().filter(|fit| !fit.unknown.is_empty()) {
+            let _ =
+                writeln!(text, "<p class=\"soft\">Without a band where it is unknown: {}.</p>", escape(&fit.unknown));
+        }
         let canvas = drawing(input, portrait, &format!("fit-{index}-{place}"), index == 0 && place == 0);
         let title = format!("{environment} {}", portrait.title);
         let _ = writeln!(text, "<figure>\n{}</figure>", canvas.inline(&title, "Data and fit against time."));
@@ -124,13 +132,15 @@ fn drawing(input: &Input, portrait: &Portrait, name: &str, has_legend: bool) -> 
     let top = if has_legend { 66.0 } else { 30.0 };
     let mut canvas = Canvas::new(name, 840.0, top + shown.len().div_ceil(2) as f64 * PITCH.1 - 18.0);
     if has_legend {
-        let entries = [
-            (Key::Dot("p-truth-dots"), "data"),
-            (Key::Circle("p-below"), "below the limit of quantification"),
-            (Key::Line("p-fit"), "fit"),
-            (Key::Area("p-band"), "95 %"),
-            (Key::Line("p-event"), "given at once, or reset"),
-        ];
+        let all = || input.fits.iter().flat_map(|it| &it.trajectories);
+        let mut entries = vec![(Key::Dot("p-truth-dots"), "data")];
+        if all().any(|it| it.below.contains(&true)) {
+            entries.push((Key::Circle("p-below"), "below the limit of quantification"));
+        }
+        entries.extend([(Key::Line("p-fit"), "fit"), (Key::Area("p-band"), "95 %")]);
+        if all().any(|it| !it.events.is_empty()) {
+            entries.push((Key::Line("p-event"), "given at once, or reset"));
+        }
         legend_row(&mut canvas, (LEFT, 14.0), &entries);
     }
     for (place, what) in shown.iter().enumerate() {

@@ -74,6 +74,8 @@ pub struct Fit {
     pub values: Vec<f64>,
     /// Half the width of the band in which the trajectory lies with 95 % `[F, C + H]`; NaN where it is unknown.
     pub half_widths: Vec<f64>,
+    /// Why, where any is unknown; else empty.
+    pub unknown: String,
 }
 
 /// An amount that is given at once, or a reset.
@@ -128,6 +130,10 @@ pub struct PredictiveCheck {
     pub channel: usize,
     /// How often every trajectory was simulated.
     pub replicates: usize,
+    /// For how many draws of its parameters at least, in environments that have any.
+    pub draws: usize,
+    /// Environments of which some parameter or start, or all, were not drawn, as their errors are unknown.
+    pub held: usize,
     /// In the order of time.
     pub bins: Vec<CheckBin>,
 }
@@ -143,6 +149,23 @@ pub struct CheckBin {
     pub observed: [f64; 3],
     /// Of the same quantile in each simulation the quantiles of 2.5, 50 and 97.5 %.
     pub simulated: [[f64; 3]; 3],
+}
+
+/// A parameter of one trajectory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnEstimate {
+    /// Id of the environment.
+    pub environment: String,
+    /// Id of the trajectory in it.
+    pub trajectory: String,
+    /// Index of the parameter among those of trajectories.
+    pub parameter: usize,
+    /// Estimate; NaN where the data do not determine it.
+    pub value: f64,
+    /// Ends of the 95 % interval; NaN where there is none.
+    pub lower: f64,
+    /// See `lower`.
+    pub upper: f64,
 }
 
 /// What lies around the estimate of one environment.
@@ -208,6 +231,10 @@ pub struct Input {
     pub system: Option<Result<String, String>>,
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
+    /// Parameters of which each trajectory has a value of its own; may be empty.
+    pub own_parameters: Vec<Quantity>,
+    /// Their estimates, by environment and trajectory; of very many environments only some.
+    pub of_trajectories: Vec<OwnEstimate>,
     /// Trajectories beside their predictions.
     pub portraits: Vec<Portrait>,
     /// Environments that are drawn with all their trajectories; none by a trained model.

@@ -23,6 +23,7 @@ pub(crate) mod plot;
 pub(crate) mod simplified;
 pub(crate) mod figures;
 pub(crate) mod tables;
+pub(crate) mod overview;
 pub(crate) mod equations;
 pub(crate) mod gallery;
 pub(crate) mod page;
@@ -36,8 +37,9 @@ pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
 pub use input::{
-    CheckBin, Event, Fit, FittedEnvironment, Input, LossPoint, Portrait, PredictiveCheck, Published, Summary,
-    Surroundings, Term, TrainingEnvironment,
+    CheckBin, Event, Fit, FittedEnvironment, Input, LossPoint, OwnEstimate, Portrait, PredictiveCheck, Published,
+    Summary, Surroundings, Term, TrainingEnvironment,
 };
+pub(crate) use number::unit as unit_of;
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 pub use write::write;

@@ -106,6 +106,7 @@ pub(crate) fn unit(unit: &str) -> Option<String> {
     if unit.is_empty() || unit == "1" {
         return None;
     }
+    let unit = unit.replace("degC", "°C").replace("degF", "°F");
     let mut out = String::new();
     let mut exponent = false;
     for character in unit.chars() {
@@ -223,6 +224,7 @@ mod tests {
         assert_eq!(unit("m s-1"), Some("m s⁻¹".to_owned()));
         assert_eq!(unit("m2 kg-1"), Some("m² kg⁻¹".to_owned()));
         assert_eq!(unit("s-12"), Some("s⁻¹²".to_owned()));
+        assert_eq!(unit("W degC-1"), Some("W °C⁻¹".to_owned()));
         assert_eq!(unit("1"), None);
         assert_eq!(unit("1000 m"), Some("1000 m".to_owned()));
     }

@@ -10,6 +10,7 @@ use super::figures::figure::{Figure, counted};
 use super::input::Input;
 use super::number;
 use super::number::escape;
+use super::overview;
 use super::tables;
 use crate::estimate::statuses_in_words;
 
@@ -31,7 +32,7 @@ p{margin:.6rem 0;max-width:46rem}
 .cards .note{display:block;font-size:.8rem;color:var(--muted)}
 .cards .alarm .value{color:var(--guess)}
 .badge{display:inline-block;font-size:.75rem;padding:.05rem .5rem;border:1px solid var(--guess);color:var(--guess);border-radius:1rem;white-space:nowrap;font-weight:400}
-@media(max-width:40rem){.cards{grid-template-columns:1fr 1fr}}
+@media(max-width:40rem){main,header,footer{padding-left:1rem;padding-right:1rem}caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}.cards{grid-template-columns:1fr 1fr}figure{overflow-x:auto}figure svg{min-width:40rem}}
 figure{margin:1rem 0 0}
 figure svg{display:block;width:100%;height:auto}
 figcaption{font-size:.9rem;max-width:46rem;margin-top:.5rem}
@@ -48,14 +49,22 @@ code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mon
 .facts div{display:flex;justify-content:space-between;gap:1rem;border-bottom:1px solid var(--grid);padding:.35rem 0}
 .facts dt{color:var(--muted)}
 .facts dd{margin:0;text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.tools{display:flex;align-items:center;gap:.6rem;justify-content:flex-end;margin:1rem 0 -.6rem;font-size:.84rem;color:var(--muted)}
+.tools input,.tools button{font:inherit;color:var(--ink);background:var(--panel);border:1px solid var(--rule);border-radius:.35rem;padding:.2rem .55rem}
+th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-align:inherit}
+th button::after{content:'\\2195';opacity:.35;padding-left:.3em}
+th[aria-sort=ascending] button::after{content:'\\2191';opacity:1}th[aria-sort=descending] button::after{content:'\\2193';opacity:1}
 details{margin:1.25rem 0}
 summary{cursor:pointer;font-weight:500}
 pre{background:var(--panel);padding:1rem 1.1rem;border-radius:.5rem;overflow-x:auto;line-height:1.5}
 footer{font-size:.85rem;padding-top:2rem;padding-bottom:3rem}
-@media print{body{font-size:10.5pt}main,header,footer{max-width:none;padding:0}header{padding-top:0}
+@media print{.tools{display:none}th button::after{content:''}body{font-size:10.5pt}main,header,footer{max-width:none;padding:0}header{padding-top:0}
 h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.scroll{overflow:visible}
 .cards li,pre{border:1px solid var(--rule);background:none}pre{white-space:pre-wrap}}
 ";
+
+/// Sorts, filters and downloads tables; the page shows all without it.
+const SCRIPT: &str = include_str!("page.js");
 
 /// Both palettes: light on screen and on paper, dark if the reader's system prefers it.
 fn palettes() -> String {
@@ -89,8 +98,14 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     if !input.description.is_empty() {
         let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&input.description));
     }
+    if input.summary.evaluation.environments > 0 {
+        let _ = writeln!(page, "<p>{}</p>", overview::lead(input));
+    }
     page.push_str("</header>\n<main>\n");
     headline(&mut page, input);
+    for table in [overview::parameters(input), overview::statuses(input)].into_iter().flatten() {
+        page.push_str(&table);
+    }
     if !undrawn.is_empty() {
         let items: String = undrawn.iter().map(|what| format!("<li>{}</li>\n", escape(what))).collect();
         let _ = writeln!(page, "<p>Missing from this report, because it could not be drawn:</p>\n<ul>\n{items}</ul>");
@@ -165,7 +180,7 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     let _ = write!(
         page,
         "</main>\n<footer>Made by Paramill {}. The figures are in <code>summary.json</code> and <code>comparison.csv</code>, \
-         the pictures beside this page as SVG and PNG.</footer>\n</body>\n</html>\n",
+         the pictures beside this page as SVG and PNG.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     );
     page
@@ -205,32 +220,28 @@ fn headline(page: &mut String, input: &Input) {
         page.push_str(
             "<p>This run has no error to report: there are no test trajectories and no known parameters.</p>\n",
         );
-    } else {
-        let _ = writeln!(page, "<p class=\"soft\">{}</p>", tolerance_sentence(input));
+    } else if let Some(sentence) = tolerance_sentence(input) {
+        let _ = writeln!(page, "<p class=\"soft\">{sentence}</p>");
     }
 }
 
-/// How the errors compare with the tolerance of the data.
-fn tolerance_sentence(input: &Input) -> String {
+/// How the errors compare with the tolerance of the data, where that is known.
+fn tolerance_sentence(input: &Input) -> Option<String> {
     let summary = &input.summary;
-    match summary.data_tolerance.filter(|tolerance| tolerance.is_finite()) {
-        None => "The tolerance of the data is unknown.".to_owned(),
-        Some(tolerance) => {
-            let below: Vec<String> = comparison::errors(summary)
-                .iter()
-                .filter(|(figure, _)| comparison::below_tolerance(summary, figure) == Some(true))
-                .map(|(figure, _)| escape(&comparison::label(figure)))
-                .collect();
-            let verdict = if below.is_empty() {
-                "every error above exceeds it.".to_owned()
-            } else {
-                format!("these errors are below it and so not significant: {}.", below.join("; "))
-            };
-            format!(
-                "The data have a relative tolerance of {}. Compared with the root of each mean squared error and with each \
-                 percentage as a fraction, {verdict}",
-                number::setting(tolerance)
-            )
-        }
-    }
+    let tolerance = summary.data_tolerance.filter(|tolerance| tolerance.is_finite())?;
+    let below: Vec<String> = comparison::errors(summary)
+        .iter()
+        .filter(|(figure, _)| comparison::below_tolerance(summary, figure) == Some(true))
+        .map(|(figure, _)| escape(&comparison::label(figure)))
+        .collect();
+    let verdict = if below.is_empty() {
+        "every error above exceeds it.".to_owned()
+    } else {
+        format!("these errors are below it and so not significant: {}.", below.join("; "))
+    };
+    Some(format!(
+        "The data have a relative tolerance of {}. Compared with the root of each mean squared error and with each \
+         percentage as a fraction, {verdict}",
+        number::setting(tolerance)
+    ))
 }

@@ -1,7 +1,10 @@
 //! A pair of axes in a rectangle of a drawing, and what figures share: grids, labels, legends.
 
 use super::axis::{Axis, Scale};
-use super::canvas::{Anchor, Canvas, Path, text_width};
+use super::canvas::{Anchor, Canvas, Path, shortened, text_width};
+
+/// How far a title may reach beyond its panel.
+const BEYOND: f64 = 24.0;
 
 /// Two axes over the rectangle at (`left`, `top`).
 pub(crate) struct Plot {
@@ -23,7 +26,7 @@ impl Plot {
         (self.left, self.top, self.width, self.height)
     }
 
-    /// Grid lines, ticks and labels; `title` stands over the upper left corner.
+    /// Grid lines, ticks and labels; `title` stands over the upper left corner, as much of it as has room there.
     pub(crate) fn frame(&self, canvas: &mut Canvas, title: &str) {
         let grid = self.scales(canvas, title);
         canvas.path("class=\"p-grid\"", &grid);
@@ -69,7 +72,9 @@ impl Plot {
             canvas.upright_text("", (self.left - 17.0 - widest, self.top + self.height / 2.0), &y);
         }
         if !title.is_empty() {
-            canvas.text("p-strong", Anchor::Start, (self.left, self.top - 10.0), title);
+            let room = (self.width + BEYOND).min(canvas.width - self.left);
+            let title = shortened(title, room, 13.0);
+            canvas.text("p-strong", Anchor::Start, (self.left, self.top - 10.0), &title);
         }
         grid
     }

@@ -21,7 +21,8 @@ const SOME: usize = 4;
 pub(super) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
     let class =
         |index: usize| if headers.get(index).is_some_and(|(_, numeric)| *numeric) { " class=\"number\"" } else { "" };
-    let mut out = format!("<div class=\"scroll\"><table><caption>{}</caption><thead><tr>", escape(caption));
+    let mut out =
+        format!("<div class=\"scroll\"><table><caption><span>{}</span></caption><thead><tr>", escape(caption));
     for (index, (header, _)) in headers.iter().enumerate() {
         let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(index), escape(header));
     }
@@ -282,8 +283,10 @@ pub(crate) fn run(summary: &Summary) -> String {
         ("engine", escape(&summary.engine)),
         ("threads", number::count(summary.threads as u64)),
         ("seed", summary.seed.to_string()),
-        ("training steps", number::count(summary.training_steps)),
     ];
+    if summary.training_steps > 0 {
+        pairs.push(("training steps", number::count(summary.training_steps)));
+    }
     if let Some(map) = &summary.map {
         pairs.push(("context-to-parameter map", escape(map)));
     }

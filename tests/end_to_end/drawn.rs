@@ -111,3 +111,31 @@ fn every_status_that_occurs_is_counted() {
     let bare = printed(&[&["run", "bare.toml"], &bound[..]].concat());
     assert!(bare.contains("status ok        1\nstatus at_bound  2\n"), "{bare}");
 }
+
+/// The place of the page is printed, and the page given to a browser.
+#[test]
+#[cfg(unix)]
+fn a_report_is_found_and_shown() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let root = decays(&[("p", 0.8, 0.3)]);
+    let ask = |arguments: &[&str], browser: &str| {
+        let mut command = super::command(root.path(), &[&["report", "decays.toml"], arguments].concat());
+        command.env("BROWSER", browser).output().unwrap()
+    };
+    let early = ask(&[], "");
+    assert_eq!(early.status.code(), Some(2));
+    assert!(stderr(&early).contains("found no report; run `paramill run decays.toml` first"), "{}", stderr(&early));
+    run(root.path(), "decays.toml", &[], 0);
+    let found = ask(&[], "");
+    let page = String::from_utf8(found.stdout).unwrap();
+    assert!(page.ends_with("runs/decays/report/index.html\n") && root.path().join(page.trim()).is_file(), "{page}");
+    let browser = root.path().join("browser");
+    fs::write(&browser, "#!/bin/sh\nprintf %s \"$1\" > shown\n").unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(ask(&["--open"], browser.to_str().unwrap()).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(root.path().join("shown")).unwrap(), page.trim());
+    let failed = ask(&["--open"], "/nothing/here");
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(stderr(&failed).contains("/nothing/here did not show the page"), "{}", stderr(&failed));
+}

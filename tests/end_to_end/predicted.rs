@@ -93,7 +93,7 @@ fn an_environment_of_the_estimates_is_forecast() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "time,tea,tea_lower,tea_upper,tea_measured_lower,tea_measured_upper,wall,wall_lower,wall_upper,sum,sum_lower,sum_upper"
+        "time,tea,tea_lower,tea_upper,tea_measured_lower,tea_measured_upper,wall,wall_lower,wall_upper,sum,sum_lower,sum_upper,reason"
     );
     assert!(lines.len() == 4 && lines[3].starts_with("10,"), "{text}");
     assert!(stderr(&again).contains("the forecast starts at time 0 from the fitted start of trajectory 1"));
@@ -138,5 +138,147 @@ fn an_environment_of_the_estimates_is_forecast() {
     ] {
         let said = error(&root, arguments, 2);
         assert!(said.contains(part), "{said}");
+    }
+}
+
+/// A dose into a vein each, at 0 and 6 hours, of subjects whose clearance is their own and whose second visit is lighter.
+const CLINIC: &str = r#"
+[import]
+dataset = "clinic"
+directory = "."
+time_unit = "h"
+table = { file = "clinic.csv", environment = "subject", trajectory = "visit", time = "time", rows.evid = 0 }
+channels = [{ column = "level", name = "level", unit = "mg" }]
+splits = { adapt = ["*"] }
+[[import.events]]
+name = "dose"
+unit = "mg"
+shape = "bolus"
+column = "amount"
+rows.evid = 1
+[estimate]
+method = "physics"
+[estimate.physics]
+SYSTEMS
+"#;
+
+const ONE: &str = r#"scopes = { share = "trajectory" }
+[estimate.physics.system]
+name = "vein"
+time_unit = "h"
+horizon = 12.0
+time_step = 1.0
+inputs = [{ name = "dose", unit = "mg" }]
+states = [{ name = "level", unit = "mg", derivative = "-ke * level", start = 0.0 }]
+doses = [{ input = "dose", state = "level", bioavailability = "share" }]
+parameters = [
+    { name = "ke", unit = "h-1", lower = 0.01, upper = 2.0 },
+    { name = "share", lower = 0.05, upper = 2.0 },
+]
+"#;
+
+fn clinic(systems: &str) -> TempDir {
+    let root = house("cups.toml", &CLINIC.replace("SYSTEMS", systems));
+    let mut table = "subject,visit,time,level,amount,evid\n".to_owned();
+    let mut stream = Stream::new(4, "clinic", &[]);
+    for (visit, share) in [(1, 0.9), (2, 0.5)] {
+        for hour in 0..13 {
+            let given = [0, 6].into_iter().filter(|at| *at < hour);
+            let level: f64 = given.map(|at| 10.0 * share * (-0.3 * f64::from(hour - at)).exp()).sum();
+            writeln!(table, "a,{visit},{hour},{},,0", level + 0.05 * stream.normal()).unwrap();
+            // A dose comes after the sample of its time.
+            if hour % 6 == 0 && hour < 12 {
+                writeln!(table, "a,{visit},{hour},,10,1").unwrap();
+            }
+        }
+    }
+    fs::write(root.path().join("clinic.csv"), table).unwrap();
+    run(root.path(), "cups.toml", &[], 0);
+    root
+}
+
+/// Doses of the table come when it says, from every start; those before the start are not given again.
+#[test]
+fn doses_of_a_table_come_at_their_times() {
+    let root = clinic(ONE);
+    fs::write(root.path().join("more.csv"), "time,dose\n3,20\n13,25\n").unwrap();
+    let level = |of: &Value, hour: f64| {
+        let place = of["time"].as_array().unwrap().iter().position(|time| time.as_f64() == Some(hour)).unwrap();
+        of["channels"]["level"]["value"][place].as_f64().unwrap()
+    };
+    let ask = ["--environment", "a", "--trajectory", "1", "--every", "1", "--until", "20"];
+    let with = |start: &str, table: &[&str]| forecast(&root, &[&ask, &["--start", start][..], table].concat());
+    let table = ["--inputs", "more.csv"];
+    let plain = with("initial", &[]);
+    let more = with("initial", &table);
+    // Of 20 more at 3 and 5 more at 13, nine tenths.
+    for hour in [2.0, 3.0, 4.0, 12.0, 13.0, 14.0, 20.0] {
+        let of = |at: f64, amount: f64| if hour > at { 0.9 * amount * (-0.3 * (hour - at)).exp() } else { 0.0 };
+        let (found, expected) = (level(&more, hour) - level(&plain, hour), of(3.0, 20.0) + of(13.0, 5.0));
+        assert!((found - expected).abs() < 0.03 * (0.1 + expected), "at {hour}: {found}, not {expected}");
+    }
+    for start in ["fitted", "observed"] {
+        let (plain, more) = (with(start, &[]), with(start, &table));
+        let (found, expected) = (level(&more, 14.0) - level(&plain, 14.0), 0.9 * 5.0 * (-0.3_f64).exp());
+        assert!((found - expected).abs() < 0.03 * expected, "{start}: {found}, not {expected}");
+        assert!((level(&more, 13.0) - level(&plain, 13.0)).abs() < 1e-9, "{start}");
+    }
+    let told = |start: &str| stderr(&predict(&root, &[&ask, &["--start", start][..], &table].concat()));
+    assert!(
+        told("initial").contains("before the last sample at 12 give of dose is given besides what the dataset gives")
+    );
+    assert!(told("fitted").contains("what rows before the start at 12 give of dose is not given again"));
+}
+
+/// A system with given parameters has those of trajectories too, and is found among several by them.
+#[test]
+fn a_system_is_found_by_its_parameters() {
+    let root = clinic(ONE);
+    let ask = ["--initial", "level=8", "--until", "2", "--every", "1"];
+    let of = |root: &TempDir, more: &[&str]| forecast(root, &[&ask[..], more].concat());
+    let at_end = |of: &Value| of["channels"]["level"]["value"][2].as_f64().unwrap();
+    approx::assert_relative_eq!(
+        at_end(&of(&root, &["--parameters", "ke=0.5,share=1"])),
+        8.0 * (-1.0_f64).exp(),
+        max_relative = 1e-6
+    );
+    let refused = |root: &TempDir, more: &[&str]| error(root, &[&ask[..], more].concat(), 2);
+    let said = refused(&root, &["--parameters", "ke=0.5,share=1", "--system", "vein"]);
+    assert!(said.contains("--system: found one system; leave it out"), "{said}");
+
+    let system = |name: &str, derivative: &str, parameter: &str| {
+        format!(
+            "[[estimate.physics.systems]]\nname = \"{name}\"\ntime_unit = \"h\"\nhorizon = 12.0\ntime_step = 1.0\n\
+             inputs = [{{ name = \"dose\", unit = \"mg\" }}]\n\
+             states = [{{ name = \"level\", unit = \"mg\", derivative = \"{derivative}\", start = 0.0 }}]\n\
+             doses = [{{ input = \"dose\", state = \"level\" }}]\n\
+             parameters = [{{ name = \"{parameter}\", unit = \"{}\", lower = 0.01, upper = 2.0 }}]\n",
+            if parameter == "ke" { "h-1" } else { "mg h-1" }
+        )
+    };
+    let several = system("first", "-ke * level", "ke")
+        + &system("constant", "-k0 * level / (level + 0.1)", "k0")
+        + &system("half", "-ke * level / 2", "ke");
+    let root = clinic(&several);
+    approx::assert_relative_eq!(
+        at_end(&of(&root, &["--parameters", "ke=0.5", "--system", "half"])),
+        8.0 * (-0.5_f64).exp(),
+        max_relative = 1e-6
+    );
+    assert!(at_end(&of(&root, &["--parameters", "k0=0.5"])) > 7.0);
+    let all = "first (ke) and constant (k0) and half (ke)";
+    for (more, part) in [
+        (
+            &["--parameters", "ke=0.5"][..],
+            format!("found ke, which are the parameters of more than one of the systems {all}; add --system NAME"),
+        ),
+        (
+            &["--parameters", "kx=0.5"],
+            format!("found kx, and the systems {all}; expected values of all parameters of one of them"),
+        ),
+        (&["--parameters", "ke=0.5", "--system", "none"], format!("--system: found none; expected one of {all}")),
+    ] {
+        let said = refused(&root, more);
+        assert!(said.contains(&part), "{said}");
     }
 }

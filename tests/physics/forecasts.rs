@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nalgebra::{Matrix2, Vector2};
 use paramill::dataset::{Dataset, Manifest};
-use paramill::estimate::physics::{Forecaster, From, Kind, Predicted, Prediction, Wanted};
+use paramill::estimate::physics::{Drawings, Draws, Forecaster, From, Kind, Predicted, Prediction, Systems, Wanted};
 use paramill::estimate::{Row, Settings};
 use paramill::progress::Run;
 use paramill::random::Stream;
@@ -236,4 +236,150 @@ fn a_given_state_is_exact_and_doses_to_come_are_given() {
     let wanted = Wanted { from: From::Given(&unknown), ..wanted };
     let said = forecaster.simulate(&[0.5], &wanted).unwrap_err().to_string();
     assert_eq!(said, "found the state b; expected values of the states a");
+}
+
+/// What is driven by an input whose gain belongs to each trajectory.
+const GAINS: &str = r#"
+    method = "physics"
+    physics.scopes = { gain = "trajectory" }
+    [physics.system]
+    name = "driven"
+    horizon = 6.0
+    time_step = 0.5
+    inputs = [{ name = "u" }]
+    states = [{ name = "x", derivative = "-k * x + gain * u", initial = [0.0, 5.0] }]
+    parameters = [{ name = "k", lower = 0.01, upper = 2.0 }, { name = "gain", lower = 0.1, upper = 9.0 }]
+"#;
+
+/// Trajectories of one environment, of which those named are driven by 1.
+fn driven(root: &Path, ids: &[(&str, f64)]) -> Dataset {
+    let quantity = |name: &str| Quantity::new(name, "1", "");
+    let mut manifest = Manifest {
+        channels: vec![quantity("x")],
+        parameters: vec![quantity("k")],
+        inputs: vec![Input { quantity: quantity("u"), between: Between::Hold }],
+        time_unit: "1".to_owned(),
+        ..manifest()
+    };
+    manifest.provenance.stage = "import".to_owned();
+    let mut stream = Stream::new(3, "driven", &[]);
+    let times: Vec<f64> = (0..25).map(|t| 0.25 * f64::from(t)).collect();
+    let mut of = |(id, u): &(&str, f64)| {
+        let rest = 2.0 * u / 0.4;
+        let value = |t: &f64| rest + (3.0 - rest) * (-0.4 * t).exp() + NOISE * stream.normal();
+        Trajectory {
+            environment: "e".to_owned(),
+            trajectory: (*id).to_owned(),
+            parameters: vec![Some(0.4)],
+            states: times.iter().map(value).collect(),
+            inputs: vec![*u; 25],
+            times: times.clone(),
+        }
+    };
+    dataset_of(&root.join("driven"), &manifest, vec![(Split::Adapt, ids.iter().map(&mut of).collect())])
+}
+
+/// The forecast of a trajectory over three units of time under an input of `u`.
+fn under(settings: &str, dataset: &Dataset, (row, trajectory): (&Row, usize), from: From, u: f64) -> Prediction {
+    let (parsed, run): (Settings, Run) = (toml::from_str(settings).unwrap(), Run::silent());
+    let forecaster = Forecaster::new(&parsed, dataset, &run).unwrap();
+    let trajectories = dataset.read(Split::Adapt).unwrap();
+    let wanted = Wanted { from, times: &[6.0, 7.0, 9.0], inputs: &[u; 3] };
+    forecaster.predict((row, &trajectories), trajectory, &wanted).unwrap()
+}
+
+/// A trajectory that is never driven says nothing of its gain: a forecast has no band where that matters, and one where it does not.
+#[test]
+fn what_nothing_limits_has_no_band() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = driven(place.path(), &[("driven", 1.0), ("quiet", 0.0)]);
+    let row = rows(GAINS, &dataset, Split::Adapt).remove(0);
+    for from in [From::Fitted, From::Observed, From::Given(&[("x".to_owned(), 0.5)])] {
+        let still = under(GAINS, &dataset, (&row, 1), from, 0.0);
+        let moved = under(GAINS, &dataset, (&row, 1), from, 1.0);
+        let (still_x, moved_x) = (&still.quantities[0], &moved.quantities[0]);
+        assert!(still.unknown.is_none() && half_width(still_x, 2) > 0.0, "{from:?}: {still:?}");
+        assert!(moved_x.values[2].is_finite() && half_width(moved_x, 2).is_nan(), "{from:?}: {moved:?}");
+        let (lower, upper) = moved_x.measured.as_ref().unwrap()[2];
+        assert!(lower.is_nan() && upper.is_nan());
+        assert_eq!(moved.unknown.as_deref(), Some("the data of trajectory quiet do not determine gain"));
+        // At its start the forecast has not moved yet.
+        assert!((half_width(moved_x, 0) - half_width(still_x, 0)).abs() <= 1e-6 * half_width(still_x, 0));
+        assert!(half_width(&under(GAINS, &dataset, (&row, 0), from, 1.0).quantities[0], 2) > 0.0);
+    }
+}
+
+/// Of one trajectory it is all the same whether a parameter is its own or its environment's, whatever the forecast starts from.
+#[test]
+fn a_band_knows_the_errors_of_what_a_trajectory_has_of_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = driven(place.path(), &[("driven", 1.0)]);
+    let of_environment = GAINS.replace("physics.scopes = { gain = \"trajectory\" }", "");
+    let [own, shared] = [GAINS, &of_environment].map(|it| rows(it, &dataset, Split::Adapt).remove(0));
+    for from in [From::Fitted, From::Initial, From::Observed, From::Given(&[("x".to_owned(), 0.5)])] {
+        let own = under(GAINS, &dataset, (&own, 0), from, 1.0);
+        let shared = under(&of_environment, &dataset, (&shared, 0), from, 1.0);
+        for t in 0..own.times.len() {
+            let [a, b] = [&own, &shared].map(|it| half_width(&it.quantities[0], t));
+            assert!((a - b).abs() <= 0.02 * b && (b > 0.0 || t == 0), "{from:?} at {t}: {a}, not {b}");
+        }
+    }
+}
+
+/// A row without standard errors, as of an environment that took no part in the fit of what all share, has forecasts without bands, and says so.
+#[test]
+fn without_standard_errors_the_mean_is_forecast() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = dataset(place.path(), "x", 1, decayed);
+    let (row, trajectory, known) = forecasts(DECAY, &dataset, From::Fitted).remove(0);
+    let (settings, run): (Settings, Run) = (toml::from_str(DECAY).unwrap(), Run::silent());
+    let forecaster = Forecaster::new(&settings, &dataset, &run).unwrap();
+    let mut without = row.clone();
+    without.parameters[0].standard_error = f64::NAN;
+    let none_left = Row { degrees_of_freedom: 0.0, ..row };
+    for (row, reason) in [
+        (without, "the estimates have no standard error of k"),
+        (none_left, "no degree of freedom is left to judge errors by: as many unknowns as observed values"),
+    ] {
+        let wanted = Wanted { from: From::Fitted, times: &[6.0, AHEAD], inputs: &[] };
+        let found = forecaster.predict((&row, std::slice::from_ref(&trajectory)), 0, &wanted).unwrap();
+        assert_eq!(found.quantities[0].values, known.quantities[0].values);
+        assert!(half_width(&found.quantities[0], 1).is_nan());
+        assert_eq!(found.unknown.as_deref(), Some(reason));
+    }
+    assert!(known.unknown.is_none());
+}
+
+/// Trajectories for parameters and starts that are drawn scatter as their bands say, each environment in its own way, and the same again.
+#[test]
+fn replicates_scatter_as_the_bands_say() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = dataset(place.path(), "x", 3, decayed);
+    let settings: Settings = toml::from_str(DECAY).unwrap();
+    let (systems, run) = (Systems::new(&settings).unwrap(), Run::silent());
+    let drawings = Drawings::new(&systems, &dataset, &[Split::Adapt], &run).unwrap();
+    let all = forecasts(DECAY, &dataset, From::Initial);
+    for (index, (row, _, _)) in all.iter().enumerate() {
+        let draw = |index: usize| {
+            let draws = Draws { seed: 5, indices: &[index as u64] };
+            drawings.with_replicates(Split::Adapt, row, Some(draws)).unwrap()
+        };
+        let drawn = draw(index);
+        let it = &drawn.trajectories[0];
+        assert_eq!((drawn.draws, drawn.held.len(), it.replicates.len()), (200, 0, 200 * 25));
+        let fine = it.fine.as_ref().unwrap();
+        let quantile = StudentsT::new(0.0, 1.0, 23.0).unwrap().inverse_cdf(0.975);
+        for sample in [0, 8, 24] {
+            let place = fine.times.iter().position(|time| *time == it.trajectory.times[sample]).unwrap();
+            let expected = fine.half_widths[place] / quantile;
+            let values: Vec<f64> = it.replicates.iter().skip(sample).step_by(25).copied().collect();
+            let mean = values.iter().sum::<f64>() / 200.0;
+            let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 199.0;
+            // Four standard errors of a mean and of a standard deviation of 200 draws.
+            assert!((mean - it.states[sample]).abs() < 4.0 * expected / 200.0_f64.sqrt(), "{mean}");
+            approx::assert_relative_eq!(squares.sqrt(), expected, max_relative = 4.0 / 400.0_f64.sqrt());
+        }
+        assert_eq!(draw(index).trajectories[0].replicates, it.replicates);
+        assert_ne!(draw(index + 1).trajectories[0].replicates, it.replicates);
+    }
 }

@@ -436,3 +436,54 @@ fn several_sensors_may_measure_one_output() {
         "{problems:?}"
     );
 }
+
+/// Of measured data with known truth: hidden states, an output, and a fitted start beside the parameter. Against differences of the closed form, with the
+/// noise that the fit found.
+#[test]
+fn bounds_know_hidden_states_and_starts() {
+    let system = r#"
+        states = [
+            { name = "x", derivative = "-k * x", start = { lower = 0.1, upper = 9.0 } },
+            { name = "z", derivative = "k * x - 0.1 * z", start = 0.0 },
+        ]
+        outputs = [{ name = "y", expression = "z / 2" }]
+        parameters = [{ name = "k", lower = 0.05, upper = 2.0 }]
+    "#;
+    let value = |k: f64, x0: f64, t: f64| 0.5 * x0 * k / (k - 0.1) * ((-0.1 * t).exp() - (-k * t).exp());
+    let times: Vec<f64> = (0..25).map(|t| 0.4 * f64::from(t)).collect();
+    let place = tempfile::tempdir().unwrap();
+    let mut stream = Stream::new(2, "bounds", &[]);
+    let states = times.iter().map(|t| value(0.3, 3.0, *t) + 0.02 * stream.normal()).collect();
+    let data = dataset(place.path(), &["y"], &["k"], &[], vec![trajectory("e", "0", &[0.3], &times, states)]);
+    for of_noise in ["", "noise = \"constant\""] {
+        let directory = place.path().join("estimates");
+        let outcome = run(&settings(of_noise, system), &data, &directory).unwrap();
+        let row: Row = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().remove(0);
+        let x0 = Columns::read(&directory, "starts_adapt.parquet").numbers("value")[0];
+        let step = 1e-5;
+        let slopes = |t: f64| {
+            let of_k = (value(0.3 + step, x0, t) - value(0.3 - step, x0, t)) / (2.0 * step);
+            [of_k, value(0.3, 1.0, t)]
+        };
+        let mut information = [0.0; 3];
+        for t in &times {
+            let [k, x] = slopes(*t);
+            information[0] += k * k;
+            information[1] += k * x;
+            information[2] += x * x;
+        }
+        let noise = row.noise_terms.first().copied().unwrap_or(row.noise[0]);
+        let [a, b, c] = information;
+        let (found, expected) = (row.parameters[0].crlb.unwrap(), noise * (c / (a * c - b * b)).sqrt());
+        approx::assert_relative_eq!(found, expected, max_relative = 1e-3);
+        assert!((row.parameters[0].standard_error / found - 1.0).abs() < 0.5);
+    }
+    assert!(
+        run(&settings("", system), &data, &place.path().join("again"))
+            .unwrap()
+            .manifest
+            .evaluation
+            .error_over_bound_overall
+            .is_some()
+    );
+}

@@ -1,6 +1,7 @@
 //! Several systems compared on one dataset.
 
 use paramill::estimate;
+use paramill::estimate::physics::{Drawings, Systems};
 use paramill::estimate::{Row, Status, read_rows};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
@@ -137,5 +138,35 @@ fn systems_that_cannot_be_compared_are_refused() {
         let run = silently(|run| estimate::physics::run(&settings, &data, &place.path().join("e"), run));
         let said = said + &run.map(|_| ()).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// Bands of an environment by the system that it prefers are those of that system alone: correlations and noise are where they belong.
+#[test]
+fn what_is_drawn_of_several_systems_is_drawn_of_each_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &[], &[], cultures(1));
+    let several = format!("noise = \"combined\"\n{MODELS}").replacen(
+        "parameters = [{ name = \"growth\", lower = 0.01, upper = 5.0 }]",
+        "parameters = [{ name = \"other\", lower = 0.01, upper = 5.0 }, { name = \"growth\", lower = 0.01, upper = 5.0 }]",
+        1,
+    );
+    let several = several.replacen("growth * x\"", "(growth + other) * x\"", 1);
+    let (before, limited) = several.rsplit_once("[[physics.systems]]").unwrap();
+    let (head, _) = before.split_once("[[physics.systems]]").unwrap();
+    let alone = format!("{head}[physics.system]{limited}");
+    let drawn = |settings: &str| {
+        let directory = place.path().join("estimates");
+        let outcome = run(settings, &data, &directory).unwrap();
+        let row: Row = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().remove(0);
+        let settings = toml::from_str(settings).unwrap();
+        let systems = Systems::new(&settings).unwrap();
+        silently(|run| Drawings::new(&systems, &data, &[Split::Adapt], run)?.of(Split::Adapt, &row)).unwrap()
+    };
+    let (several, alone) = (drawn(&several), drawn(&alone));
+    let [several, alone] = [several, alone].map(|mut it| it.trajectories.remove(0).fine.unwrap());
+    assert!(alone.half_widths.iter().all(|half| *half > 0.0) && alone.unknown.is_empty());
+    for (found, expected) in several.half_widths.iter().zip(&alone.half_widths) {
+        approx::assert_relative_eq!(*found, *expected, max_relative = 1e-6);
     }
 }

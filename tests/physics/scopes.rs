@@ -1,6 +1,6 @@
 //! Parameters of trajectories, environments and all: against the same problems written otherwise, and against known truth.
 
-use paramill::estimate::physics::Drawings;
+use paramill::estimate::physics::{Drawings, Systems};
 use paramill::estimate::{Row, Status, read_rows};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
@@ -76,7 +76,8 @@ fn trajectories_have_values_of_their_own() {
         // What is drawn of both is the same, and so are its bands.
         let drawn = |scopes: &str, system: &str, row: &Row| {
             let settings = toml::from_str(&settings(&format!("{of_noise}\n{scopes}"), system)).unwrap();
-            silently(|run| Drawings::new(&settings, &data, &[Split::Adapt], run)?.of(Split::Adapt, row)).unwrap()
+            silently(|run| Drawings::new(&Systems::new(&settings)?, &data, &[Split::Adapt], run)?.of(Split::Adapt, row))
+                .unwrap()
         };
         let own = drawn("physics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES, &row);
         let out = drawn("", WRITTEN_OUT, &other);

@@ -52,6 +52,11 @@ impl<'a> Budget<'a> {
         self.evaluations += evaluations;
     }
 
+    /// Evaluations so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.evaluations
+    }
+
     /// Counts what was spent from a copy of this budget.
     pub(crate) fn catch_up(&mut self, copy: &Budget) {
         self.evaluations = copy.evaluations;

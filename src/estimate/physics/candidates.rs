@@ -1,5 +1,6 @@
 //! Several systems that are compared on one dataset: the settings of each.
 
+use crate::estimate::error::Error;
 use crate::estimate::settings::{PhysicsSettings, Settings};
 use crate::problems::{Problem, Problems};
 use crate::systems::SystemSettings;
@@ -10,6 +11,27 @@ pub(crate) struct Candidate {
     pub name: String,
     /// The settings with this system alone, as far as they are about it.
     pub settings: Settings,
+}
+
+/// The systems that environments are fitted by: one, or several that are compared.
+pub struct Systems {
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) are_compared: bool,
+}
+
+impl Systems {
+    /// Those of `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Physics`] with every problem of the systems.
+    pub fn new(settings: &Settings) -> Result<Self, Error> {
+        let candidates = settings.candidates().map_err(Error::Physics)?;
+        if candidates.is_empty() {
+            let only = Candidate { name: String::new(), settings: settings.clone() };
+            return Ok(Systems { candidates: vec![only], are_compared: false });
+        }
+        Ok(Systems { candidates, are_compared: true })
+    }
 }
 
 impl Settings {
@@ -25,11 +47,6 @@ impl Settings {
             Ok(Candidate { name: found.name.clone(), settings: self.with_system(system, &names) })
         });
         candidates.collect()
-    }
-
-    /// Whether several systems are compared.
-    pub(crate) fn compares(&self) -> bool {
-        self.physics.as_ref().is_some_and(|physics| !physics.systems.is_empty())
     }
 
     /// The settings with one system, which has these parameters.

@@ -5,8 +5,6 @@
 
 use std::borrow::Cow;
 
-use nalgebra::DMatrix;
-
 use super::curve::Curve;
 use super::estimator::Estimator;
 use super::everything::Kind;
@@ -15,6 +13,7 @@ use super::model::Model;
 use super::resumed::Resumed;
 use super::scatter::Scatter;
 use super::series::Series;
+use super::uncertainty::Uncertainty;
 use crate::dataset::Dataset;
 use crate::estimate::error::Error;
 use crate::estimate::settings::{InitialState, Loss, Settings};
@@ -44,8 +43,8 @@ pub struct Wanted<'a> {
     pub from: From<'a>,
     /// `[T]`, ascending, the first that of the start.
     pub times: &'a [f64],
-    /// Inputs of the system `[T, U]`; doses and resets as the sum of what is given since the start. Between the samples of a fitted trajectory those of
-    /// the dataset count.
+    /// Inputs of the system `[T, U]`; doses, resets and intervals of steady states as the sum of what is given since the start. Up to the last sample of a
+    /// fitted trajectory signals are those of the dataset, and doses are given more than those of the dataset.
     pub inputs: &'a [f64],
 }
 
@@ -54,6 +53,8 @@ pub struct Wanted<'a> {
 pub struct Prediction {
     /// `[T]`.
     pub times: Vec<f64>,
+    /// Why some band is unknown; none where all are known.
+    pub unknown: Option<String>,
     /// What the equations compute: channels of the dataset, then states and outputs that nobody measures.
     pub quantities: Vec<Predicted>,
 }
@@ -132,34 +133,35 @@ impl<'a> Forecaster<'a> {
             expected: "an environment whose parameters are estimated".to_owned(),
         })?;
         let quantile = quantile(LEVEL, row.degrees_of_freedom);
-        let (scatter, model) = (resumed.scatter(), resumed.of_trajectory(trajectory));
-        let model = &model;
-        let fitted = (model, resumed.unknowns.coordinates.as_slice(), &resumed.of_parameters(row));
+        let scatter = resumed.scatter();
         let curve = match wanted.from {
             From::Fitted | From::Initial => along_fit(&resumed, row, trajectory, wanted, quantile)?,
-            From::Observed => {
-                let state = last_complete(estimator, &trajectories[trajectory], model)?.1;
-                let std_dev = |(value, at): (usize, &f64)| {
-                    let channel = model.channel(model.cell_of(value).unwrap_or_default());
-                    scatter[channel].std_dev(*at, f64::NAN)
-                };
-                let std_devs: Vec<f64> = state.iter().enumerate().map(std_dev).collect();
-                from_start(estimator, fitted, (&state, &std_devs), wanted, quantile)?
-            }
+            From::Observed => from_sample(&resumed, row, (trajectory, &trajectories[trajectory]), wanted, quantile)?,
             From::Given(given) => {
-                let values = resumed.experiment.parameters(&resumed.unknowns.coordinates);
-                let values: Vec<f64> = values.into_iter().map(|it| it.0).collect();
-                let state = given_state(estimator, model, &values, given, wanted)?;
-                from_start(estimator, fitted, (&state, &[]), wanted, quantile)?
+                let fixed = resumed.of_trajectory(trajectory);
+                let state = given_state(estimator, &fixed, given, wanted)?;
+                let size = fixed.size();
+                let observed = vec![f64::NAN; size * wanted.times.len()];
+                let series = Series::new(wanted.times.to_vec(), observed, wanted.inputs.to_vec(), size);
+                let mut model = resumed.experiment.model.starting_anywhere();
+                model.initial = state.iter().map(|value| InitialValue::Number(*value)).collect();
+                let experiment = ahead(model, series, resumed.experiment.scales.clone());
+                let uncertainty = resumed.uncertainties(row).swap_remove(trajectory);
+                let (d, u) = (resumed.unknowns.coordinates.len(), uncertainty.covariance.nrows());
+                let own = (u - resumed.unknowns.own[trajectory].len())..u;
+                let uncertainty = uncertainty.placed(&(0..d).chain(own).map(Some).collect::<Vec<_>>());
+                let unknowns = resumed.starting_at(trajectory, state);
+                along(estimator, (&experiment, &unknowns), uncertainty, wanted, quantile)?
             }
         };
-        prediction(estimator, curve, Some(&scatter), quantile)
+        prediction(estimator, curve, Some(&scatter), (quantile, row.degrees_of_freedom))
     }
 
-    /// The names and units of what a system is given by: its parameters, then its covariates.
+    /// The names of what a system is given by: its parameters, those of trajectories last, then its covariates.
     pub fn parameters(&self) -> Vec<String> {
         let equations = &self.estimator.equations;
-        equations.names.iter().cloned().chain(equations.covariates.iter().map(|it| it.0.clone())).collect()
+        let estimated = equations.names.iter().chain(&equations.own_names).cloned();
+        estimated.chain(equations.covariates.iter().map(|it| it.0.clone())).collect()
     }
 
     /// The trajectory of a system with `parameters`, as [`Forecaster::parameters`] lists them, from a given state.
@@ -168,13 +170,8 @@ impl<'a> Forecaster<'a> {
     /// If a state is missing or unknown, or the trajectory cannot be integrated.
     pub fn simulate(&self, parameters: &[f64], wanted: &Wanted) -> Result<Prediction, Error> {
         let (estimator, equations) = (&self.estimator, &self.estimator.equations);
-        if let [own, ..] = &equations.own_names[..] {
-            return Err(Error::Unpredictable {
-                found: format!("the parameter {own}, of which each trajectory has a value of its own"),
-                expected: "an environment whose parameters are estimated".to_owned(),
-            });
-        }
-        let (values, covariates) = parameters.split_at(equations.names.len().min(parameters.len()));
+        let estimated = equations.names.len() + equations.own_names.len();
+        let (values, covariates) = parameters.split_at(estimated.min(parameters.len()));
         let places = equations.covariates.iter().map(|it| it.1);
         let mut known = vec![None; 1 + places.clone().max().unwrap_or(0)];
         places.zip(covariates).for_each(|(index, value)| known[index] = Some(*value));
@@ -183,9 +180,19 @@ impl<'a> Forecaster<'a> {
             expected: format!("values of {}", self.parameters().join(", ")),
         })?;
         let given = if let From::Given(given) = wanted.from { given } else { &[] };
-        let state = given_state(estimator, &model, values, given, wanted)?;
-        let (fixed, none) = (model.fixed_at(values), DMatrix::zeros(0, 0));
-        prediction(estimator, from_start(estimator, (&fixed, &[], &none), (&state, &[]), wanted, 0.0)?, None, 0.0)
+        let fixed = model.pooled().fixed_at(values);
+        let state = given_state(estimator, &fixed, given, wanted)?;
+        let size = fixed.size();
+        let observed = vec![f64::NAN; size * wanted.times.len()];
+        let series = Series::new(wanted.times.to_vec(), observed, wanted.inputs.to_vec(), size);
+        let mut model = fixed.starting_anywhere();
+        model.initial = state.iter().map(|value| InitialValue::Number(*value)).collect();
+        let greatest = state.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+        let scales = vec![if greatest > 0.0 { greatest } else { 1.0 }; model.channels];
+        let unknowns = Unknowns { coordinates: Vec::new(), initial: vec![state], own: vec![Vec::new()] };
+        let experiment = ahead(model, series, scales);
+        let curve = along(estimator, (&experiment, &unknowns), Uncertainty::none(0), wanted, 0.0)?;
+        prediction(estimator, curve, None, (0.0, f64::INFINITY))
     }
 }
 
@@ -207,11 +214,10 @@ fn last_complete(estimator: &Estimator, trajectory: &Trajectory, model: &Model) 
     Ok((*time, cells.into_iter().map(|cell| sample[cell]).collect()))
 }
 
-/// The given state `[N]`; what is not given is what the equations say of the start.
+/// The given state `[N]`; what is not given is what the equations say of the start, of whose parameters none is estimated.
 fn given_state(
     estimator: &Estimator,
-    model: &Model,
-    parameters: &[f64],
+    fixed: &Model,
     given: &[(String, f64)],
     wanted: &Wanted,
 ) -> Result<Vec<f64>, Error> {
@@ -220,14 +226,12 @@ fn given_state(
     if let Some((name, _)) = given.iter().find(|it| !names.contains(&it.0)) {
         return Err(Error::Unpredictable { found: format!("the state {name}"), expected: expected() });
     }
-    let size = model.size();
-    let fixed = model.fixed_at(parameters);
-    let u = fixed.between.len();
+    let (size, u) = (fixed.size(), fixed.between.len());
     let series = Series::new(wanted.times[..1].to_vec(), vec![f64::NAN; size], wanted.inputs[..u].to_vec(), size);
-    let experiment = Experiment::new(Cow::Owned(fixed), vec![series], InitialState::Estimated, Loss::Squares);
+    let experiment = Experiment::new(Cow::Borrowed(fixed), vec![series], InitialState::Estimated, Loss::Squares);
     let mut start = experiment.computed_start(0, experiment.start(&[]).initial.remove(0));
     for (value, name) in names.iter().enumerate() {
-        let of_equations = match model.initial(value) {
+        let of_equations = match fixed.initial(value) {
             InitialValue::Number(_) | InitialValue::Expression(_) => Some(start[value]),
             InitialValue::Free { guess, .. } => *guess,
             InitialValue::AsObserved => None,
@@ -244,80 +248,96 @@ fn given_state(
 /// The forecast that goes on with a fitted trajectory, or repeats it from its start.
 fn along_fit(resumed: &Resumed, row: &Row, trajectory: usize, wanted: &Wanted, quantile: f64) -> Result<Curve, Error> {
     let (experiment, estimator) = (&resumed.experiment, resumed.estimator);
-    let between = &experiment.model.between;
-    let u = between.len();
+    let model = &experiment.model;
     let mut series = experiment.series.clone();
-    let last = *series[trajectory].times().last().unwrap_or(&f64::NEG_INFINITY);
-    let mut of_trajectory = series[trajectory].refined(wanted.times, between);
-    let later = wanted.times.partition_point(|time| *time <= last);
-    if later < wanted.times.len() {
-        // The row of inputs at the last sample, where the forecast has one.
-        let at_last = later.checked_sub(1).filter(|&t| wanted.times[t] == last);
-        let inputs = match at_last {
-            Some(t) => wanted.inputs[t * u..(t + 1) * u].to_vec(),
-            None => of_trajectory.last_inputs(&sums(&experiment.model)),
-        };
-        let times: Vec<f64> = std::iter::once(last).chain(wanted.times[later..].iter().copied()).collect();
-        let inputs = [&inputs, &wanted.inputs[later * u..]].concat();
-        of_trajectory = of_trajectory.continued(&times, &inputs, between, &sums(&experiment.model));
-    }
-    series[trajectory] = of_trajectory;
-    let d = resumed.unknowns.coordinates.len();
-    let covariances = resumed.covariances(row).unwrap_or_else(|| {
-        let own = experiment.own_counts();
-        own.map(|own| DMatrix::from_element(d + own, d + own, f64::NAN)).collect()
-    });
+    series[trajectory] = series[trajectory].under(wanted.times, wanted.inputs, &model.between, &sums(model));
     let (everything, how) = (&estimator.equations.everything, (&estimator.physics, estimator.interrupt));
-    let curves = experiment.curves(&resumed.unknowns, series, everything, (&covariances, quantile), how);
-    let mut curve = curves.map_err(|halt| stopped(&halt.to_string()))?.swap_remove(trajectory);
-    let q = everything.observables.channels.len();
-    let is_wanted = |t: &usize| wanted.times.binary_search_by(|time| time.total_cmp(&curve.times[*t])).is_ok();
-    let kept: Vec<usize> = (0..curve.times.len()).filter(is_wanted).collect();
-    let rows = |values: &[f64]| kept.iter().flat_map(|&t| values[t * q..(t + 1) * q].iter().copied()).collect();
-    (curve.values, curve.half_widths) = (rows(&curve.values), rows(&curve.half_widths));
-    curve.times = kept.iter().map(|&t| curve.times[t]).collect();
-    Ok(curve)
+    let uncertainties = resumed.uncertainties(row);
+    let curves = experiment.curves(&resumed.unknowns, series, everything, (&uncertainties, quantile), how);
+    let curve = curves.map_err(|halt| stopped(&halt.to_string()))?.swap_remove(trajectory);
+    Ok(at_wanted(estimator, curve, wanted))
+}
+
+/// The forecast from the last complete sample of a trajectory, as it was measured: what the dataset gives after it counts, and what it gave before it
+/// that has not yet acted.
+fn from_sample(
+    resumed: &Resumed,
+    row: &Row,
+    (place, trajectory): (usize, &Trajectory),
+    wanted: &Wanted,
+    quantile: f64,
+) -> Result<Curve, Error> {
+    let (experiment, estimator, scatter) = (&resumed.experiment, resumed.estimator, resumed.scatter());
+    let model = &experiment.model;
+    let (time, state) = last_complete(estimator, trajectory, model)?;
+    let whole = &experiment.series[place];
+    let sample = whole.times().iter().position(|it| *it == time);
+    let under = whole.under(wanted.times, wanted.inputs, &model.between, &sums(model)).going_on_from(time);
+    let ahead = ahead(model.starting_anywhere(), under, experiment.scales.clone());
+    let uncertainty = resumed.uncertainties(row).swap_remove(place);
+    let (d, u) = (resumed.unknowns.coordinates.len(), uncertainty.covariance.nrows());
+    let own = (u - resumed.unknowns.own[place].len())..u;
+    let places: Vec<Option<usize>> = (0..d).map(Some).chain(state.iter().map(|_| None)).chain(own.map(Some)).collect();
+    let mut uncertainty = uncertainty.placed(&places);
+    for (value, at) in state.iter().enumerate() {
+        let channel = model.channel(model.cell_of(value).unwrap_or_default());
+        let beside = sample.map_or(f64::NAN, |sample| resumed.beside(place, sample, channel));
+        let std_dev = scatter[channel].std_dev(*at, beside) / ahead.unit(value, *at);
+        match std_dev.is_finite() {
+            true => uncertainty.covariance[(d + value, d + value)] = std_dev * std_dev,
+            false => {
+                let name = &estimator.equations.channel_names[channel];
+                uncertainty.leave_open(d + value, &format!("the noise of {name} is unknown"));
+            }
+        }
+    }
+    let unknowns = resumed.starting_at(place, state);
+    along(estimator, (&ahead, &unknowns), uncertainty, wanted, quantile)
 }
 
 /// Which inputs `[U]` are sums of what was given.
 fn sums(model: &Model) -> Vec<bool> {
     let is_sum = |input: usize| {
         let of_doses = |doses: &crate::systems::Doses| {
-            let of_way = |way: &crate::systems::Dose| way.input == input || way.interval == Some(input);
-            doses.reset == Some(input) || doses.ways.iter().any(of_way)
+            doses.reset == Some(input)
+                || doses.ways.iter().any(|way| way.input == input)
+                || doses.intervals().any(|interval| interval.0 == input)
         };
         model.doses.as_ref().is_some_and(of_doses)
     };
     (0..model.between.len()).map(is_sum).collect()
 }
 
-/// The forecast from a `state [N]` with these standard deviations, none where it is exact, at `coordinates [d]` with their covariance `[d, d]`.
-fn from_start(
+/// The problem of one trajectory of which nothing was observed, whose channels vary by `scales [C]`.
+fn ahead(model: Model, series: Series, scales: Vec<f64>) -> Experiment<'static> {
+    let ahead = Experiment::new(Cow::Owned(model), vec![series], InitialState::Estimated, Loss::Squares);
+    Experiment { scales, ..ahead }
+}
+
+/// The forecast of one trajectory for `unknowns`.
+fn along(
     estimator: &Estimator,
-    (model, coordinates, of_parameters): (&Model, &[f64], &DMatrix<f64>),
-    (state, std_devs): (&[f64], &[f64]),
+    (experiment, unknowns): (&Experiment, &Unknowns),
+    uncertainty: Uncertainty,
     wanted: &Wanted,
     quantile: f64,
 ) -> Result<Curve, Error> {
-    let (d, own) = (coordinates.len(), std_devs.len());
-    let mut model = model.starting_anywhere();
-    if std_devs.is_empty() {
-        model.initial = state.iter().map(|value| InitialValue::Number(*value)).collect();
-    }
-    let size = model.size();
-    let observed = vec![f64::NAN; size * wanted.times.len()];
-    let series = Series::new(wanted.times.to_vec(), observed, wanted.inputs.to_vec(), size);
-    let experiment = Experiment::new(Cow::Owned(model), vec![series], InitialState::Estimated, Loss::Squares);
-    let mut covariance = DMatrix::zeros(d + own, d + own);
-    covariance.view_mut((0, 0), (d, d)).copy_from(of_parameters);
-    for (value, std_dev) in std_devs.iter().enumerate() {
-        covariance[(d + value, d + value)] = (std_dev / experiment.unit(value, state[value])).powi(2);
-    }
-    let unknowns = Unknowns { coordinates: coordinates.to_vec(), initial: vec![state.to_vec()], own: vec![Vec::new()] };
     let (everything, how) = (&estimator.equations.everything, (&estimator.physics, estimator.interrupt));
     let series = experiment.series.clone();
-    let curves = experiment.curves(&unknowns, series, everything, (&[covariance], quantile), how);
-    Ok(curves.map_err(|halt| stopped(&halt.to_string()))?.swap_remove(0))
+    let curves = experiment.curves(unknowns, series, everything, (&[uncertainty], quantile), how);
+    let curve = curves.map_err(|halt| stopped(&halt.to_string()))?.swap_remove(0);
+    Ok(at_wanted(estimator, curve, wanted))
+}
+
+/// The curve at the times of a forecast alone.
+fn at_wanted(estimator: &Estimator, mut curve: Curve, wanted: &Wanted) -> Curve {
+    let q = estimator.equations.everything.observables.channels.len();
+    let is_wanted = |t: &usize| wanted.times.binary_search_by(|time| time.total_cmp(&curve.times[*t])).is_ok();
+    let kept: Vec<usize> = (0..curve.times.len()).filter(is_wanted).collect();
+    let rows = |values: &[f64]| kept.iter().flat_map(|&t| values[t * q..(t + 1) * q].iter().copied()).collect();
+    (curve.values, curve.half_widths) = (rows(&curve.values), rows(&curve.half_widths));
+    curve.times = kept.iter().map(|&t| curve.times[t]).collect();
+    curve
 }
 
 fn stopped(reason: &str) -> Error {
@@ -332,13 +352,14 @@ fn prediction(
     estimator: &Estimator,
     curve: Curve,
     scatter: Option<&[Scatter]>,
-    quantile: f64,
+    (quantile, degrees_of_freedom): (f64, f64),
 ) -> Result<Prediction, Error> {
     let equations = &estimator.equations;
     let q = equations.everything.observables.channels.len();
     if let Some(sample) = curve.values.chunks_exact(q).position(|row| row.iter().any(|value| !value.is_finite())) {
         return Err(Error::DivergedForecast { time: curve.times[sample] });
     }
+    let unknown = curve.unknown_in_words(degrees_of_freedom);
     let channels = equations.channel_indices.len();
     let mut order: Vec<usize> = (0..channels).collect();
     order.sort_by_key(|&c| equations.channel_indices[c]);
@@ -347,7 +368,7 @@ fn prediction(
         let (values, halves) = (column(&curve.values), column(&curve.half_widths));
         let pairs = || values.iter().zip(&halves);
         let measured = scatter
-            .and_then(|all| all.get(place))
+            .and_then(|all| all.get(place).filter(|scatter| **scatter != Scatter::Beside))
             .map(|scatter| pairs().map(|(value, half)| scatter.around(*value, *half, quantile)).collect());
         let band = pairs().map(|(value, half)| (value - half, value + half)).collect();
         Predicted { quantity, kind, band, measured, values }
@@ -356,5 +377,5 @@ fn prediction(
     let hidden = equations.everything.hidden.iter().enumerate();
     let hidden = hidden.map(|(h, (kind, quantity))| of(channels + h, quantity.clone(), *kind));
     let quantities = order.iter().map(named).chain(hidden).collect();
-    Ok(Prediction { times: curve.times, quantities })
+    Ok(Prediction { times: curve.times, unknown, quantities })
 }

@@ -7,11 +7,15 @@
 //!
 //! `y_i` true values, `s_i` their derivatives by the unknowns, `a_c` and `r_c` the absolute and the relative noise of channel `c`; the
 //! second term is the information in the size of the noise. Unknowns are the parameters, and the initial states where the fit
-//! estimates them. The true initial state is not in the data, so the sensitivities are those at the true parameters and the
-//! fitted initial state. Source: S. Kay, Fundamentals of Statistical Signal Processing I (1993), section 3.9.
+//! estimates them, and what trajectories have of their own. The true initial state is not in the data, so the sensitivities are those at the true
+//! parameters and the fitted initial state; nor are true parameters of trajectories. Hidden states are integrated with the others, and outputs
+//! differentiated through them. Source: S. Kay, Fundamentals of Statistical Signal Processing I (1993), section 3.9.
 
 use super::budget::Budget;
 use super::experiment::{Experiment, Unknowns};
+use super::likelihood::measured::Measured;
+use super::likelihood::objective::Objective;
+use super::normal::Normal;
 use crate::estimate::settings::PhysicsSettings;
 use crate::progress::Interrupt;
 use crate::solve::DOP853;
@@ -23,12 +27,20 @@ pub(crate) struct NoiseLevel {
     pub relative: f64,
 }
 
-/// The bounds `[d]` at `parameters [d]` and the `initial` state `[C]` of each trajectory; none where the data have no noise, or do not
-/// determine the parameters.
+/// What the bounds are at.
+pub(crate) struct Place<'a> {
+    /// True parameters `[d]`.
+    pub parameters: &'a [f64],
+    /// The initial state `[N]` of each trajectory.
+    pub initial: &'a [Vec<f64>],
+    /// The coordinates `[o]` of the parameters of its own of each trajectory.
+    pub own: Vec<Vec<f64>>,
+}
+
+/// The bounds `[d]` there; none where the data have no noise, or do not determine the parameters.
 pub(crate) fn standard_errors(
     experiment: &Experiment,
-    parameters: &[f64],
-    initial: &[Vec<f64>],
+    Place { parameters, initial, own }: Place,
     noise: &[NoiseLevel],
     settings: &PhysicsSettings,
     interrupt: &Interrupt,
@@ -36,7 +48,7 @@ pub(crate) fn standard_errors(
     if initial.is_empty() {
         return None;
     }
-    let unknowns = Unknowns { initial: initial.to_vec(), ..experiment.start(parameters) };
+    let unknowns = Unknowns { initial: initial.to_vec(), own, ..experiment.start(parameters) };
     let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
     let mut budget = Budget::new(settings.max_evaluations, interrupt);
     let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
@@ -46,7 +58,31 @@ pub(crate) fn standard_errors(
         let variance = absolute.powi(2) + (relative * value).powi(2);
         (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()
     });
-    let information = experiment.normal(&rollout, &weights, f64::INFINITY).information()?;
+    bounds(experiment, &unknowns, experiment.normal(&rollout, &weights, f64::INFINITY))
+}
+
+/// The same for noise of known kind and size, of any [kind](super::likelihood), and values below their limits.
+pub(crate) fn of_measured(
+    experiment: &Experiment,
+    Place { parameters, initial, own }: Place,
+    (measured, channels): (&Measured, &[String]),
+    settings: &PhysicsSettings,
+    interrupt: &Interrupt,
+) -> Option<Vec<f64>> {
+    if initial.is_empty() {
+        return None;
+    }
+    let unknowns = Unknowns { initial: initial.to_vec(), own, ..experiment.start(parameters) };
+    let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
+    let mut budget = Budget::new(settings.max_evaluations, interrupt);
+    let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
+    let objective = Objective::new(experiment, measured, channels, settings.rtol).ok()?;
+    bounds(experiment, &unknowns, objective.information(&rollout, &unknowns, &[]))
+}
+
+/// The bounds by the information of all values.
+fn bounds(experiment: &Experiment, unknowns: &Unknowns, normal: Normal) -> Option<Vec<f64>> {
+    let information = normal.information()?;
     let inverse = information.cholesky()?.inverse();
     let slopes = experiment.parameters(&unknowns.coordinates);
     let bounds = slopes.iter().enumerate().map(|(j, (_, slope))| inverse[(j, j)].sqrt() * slope.abs());

@@ -4,17 +4,17 @@
 //! half_q(t) = t(0.975, n - m) sqrt(s' C s),    s = dz_q(t) / d(theta, y_0)  [d + u]
 //! ```
 //!
-//! `z_q` a channel, a hidden state or an output, `C [d + u, d + u]` the covariance of parameters and unknown initial values together.
+//! `z_q` a channel, a hidden state or an output, `C [d + u, d + u]` the covariance of parameters and unknown initial values together. Where a direction
+//! that is not determined moves `z_q`, the band is [unknown](super::uncertainty).
 
 use std::borrow::Cow;
-
-use nalgebra::{DMatrix, DVector};
 
 use super::budget::{Budget, Halt};
 use super::everything::Everything;
 use super::experiment::{Experiment, Unknowns};
 use super::function::Function;
 use super::series::Series;
+use super::uncertainty::Uncertainty;
 use crate::estimate::settings::PhysicsSettings;
 use crate::progress::Interrupt;
 use crate::signals::Drive;
@@ -28,10 +28,25 @@ pub(crate) struct Curve {
     pub values: Vec<f64>,
     /// Half the width of the 95 % bands `[T, Q]`; NaN where they are unknown.
     pub half_widths: Vec<f64>,
+    /// Why, where any is unknown: each reason once.
+    pub unknown: Vec<String>,
+}
+
+impl Curve {
+    /// Why some band is unknown, where intervals have these degrees of freedom; none where all are known.
+    pub(crate) fn unknown_in_words(&self, degrees_of_freedom: f64) -> Option<String> {
+        if !self.unknown.is_empty() {
+            return Some(self.unknown.join("; "));
+        }
+        self.half_widths.iter().any(|half| half.is_nan()).then(|| match degrees_of_freedom > 0.0 {
+            true => "its derivatives are not finite".to_owned(),
+            false => "no degree of freedom is left to judge errors by: as many unknowns as observed values".to_owned(),
+        })
+    }
 }
 
 impl Experiment<'_> {
-    /// The trajectories for `unknowns` along `series`, one for each of them, which start where those of the experiment do. `covariances` are those of
+    /// The trajectories for `unknowns` along `series`, one for each of them, which start where those of the experiment do. `uncertainties` are those of
     /// parameters and unknown initial values of each, `quantile` half the width of a band in standard deviations.
     ///
     /// # Errors
@@ -41,7 +56,7 @@ impl Experiment<'_> {
         unknowns: &Unknowns,
         series: Vec<Series>,
         everything: &Everything,
-        (covariances, quantile): (&[DMatrix<f64>], f64),
+        (uncertainties, quantile): (&[Uncertainty], f64),
         (physics, interrupt): (&PhysicsSettings, &Interrupt),
     ) -> Result<Vec<Curve>, Halt> {
         let mut integrator = self.integrator(&DOP853, physics.rtol, physics.max_steps)?;
@@ -49,14 +64,23 @@ impl Experiment<'_> {
         let mut budget = Budget::new(physics.max_evaluations, interrupt);
         let rollout = along.roll_out(&mut integrator, unknowns, &mut budget)?;
         let k = along.directions();
+        let q = everything.observables.channels.len();
         let curve = |trajectory: usize, values: Vec<f64>| {
-            let (covariance, slopes) = (&covariances[trajectory], &rollout.sensitivities[trajectory]);
-            let half_width = |row: usize| {
-                let slopes = DVector::from_column_slice(&slopes[row * k..row * k + covariance.nrows()]);
-                quantile * (covariance * &slopes).dot(&slopes).max(0.0).sqrt()
+            let (uncertainty, slopes) = (&uncertainties[trajectory], &rollout.sensitivities[trajectory]);
+            let size = |quantity: usize| {
+                values.iter().skip(quantity).step_by(q).fold(0.0, |size: f64, value| size.max(value.abs()))
             };
-            let half_widths = (0..values.len()).map(half_width).collect();
-            Curve { times: along.series[trajectory].times().to_vec(), values, half_widths }
+            let sizes: Vec<f64> = (0..q).map(size).collect();
+            let m = uncertainty.covariance.nrows();
+            let (mut half_widths, mut unknown) = (Vec::with_capacity(values.len()), Vec::new());
+            for cell in 0..values.len() {
+                let (std_dev, reason) = uncertainty.std_dev(&slopes[cell * k..cell * k + m], sizes[cell % q]);
+                half_widths.push(quantile * std_dev);
+                if let Some(reason) = reason.filter(|reason| unknown.iter().all(|it| it != reason)) {
+                    unknown.push(reason.to_owned());
+                }
+            }
+            Curve { times: along.series[trajectory].times().to_vec(), values, half_widths, unknown }
         };
         Ok(rollout.states.into_iter().enumerate().map(|(trajectory, values)| curve(trajectory, values)).collect())
     }

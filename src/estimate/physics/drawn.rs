@@ -1,21 +1,17 @@
 //! All trajectories of an environment beside what was fitted to them, for drawings.
 
-use std::collections::BTreeMap;
-
 use super::curve::Curve;
 use super::estimator::Estimator;
 use super::function::Function;
 use super::model::Model;
+use super::replicates::{Draws, Replicates};
 use super::resumed::Resumed;
 use super::scatter::Scatter;
 use super::series::Rise;
-use crate::dataset::Dataset;
 use crate::estimate::error::Error;
-use crate::estimate::settings::Settings;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Row;
-use crate::progress::Run;
-use crate::schema::{Between, Quantity, Split, Trajectory};
+use crate::schema::{Between, Quantity, Trajectory};
 use crate::signals::Drive;
 
 /// Times of a fine grid, beside those of the samples.
@@ -31,6 +27,10 @@ pub struct Drawn {
     pub hidden: Vec<Quantity>,
     /// The noise of each channel `[C]`; none of channels that the equations do not have.
     pub(crate) scatter: Vec<Option<Scatter>>,
+    /// Draws of parameters and starts, where they are asked for and possible.
+    pub draws: usize,
+    /// What could not be drawn, in words; empty where everything was.
+    pub held: Vec<String>,
 }
 
 /// A trajectory beside what was fitted to it.
@@ -48,6 +48,8 @@ pub struct DrawnTrajectory {
     pub(crate) limits: Vec<f64>,
     /// The standard deviation of each value `[T, C]` that has its own.
     pub(crate) beside: Vec<f64>,
+    /// The channels for draws of parameters and starts `[R, T, C]`; NaN where nothing was computed.
+    pub replicates: Vec<f64>,
     /// The fit between the samples; none of fields.
     pub fine: Option<Fine>,
     /// Times at which amounts were given at once or states reset, with the index of the input, and how much it rises by.
@@ -60,59 +62,32 @@ pub struct Fine {
     pub times: Vec<f64>,
     /// `[F, C + H]`: the channels of the dataset, then what nobody measures; NaN in channels that the equations do not have.
     pub values: Vec<f64>,
-    /// Half the width of the band in which the trajectory lies with 95 %, by what is not known of parameters and starts `[F, C + H]`.
+    /// Half the width of the band in which the trajectory lies with 95 %, by what is not known of parameters and starts `[F, C + H]`; NaN where it is
+    /// unknown.
     pub half_widths: Vec<f64>,
+    /// Why, where any is unknown; else empty.
+    pub unknown: String,
 }
 
-/// Draws environments of a dataset by their rows, which are by one system.
-pub(crate) struct SystemDrawings<'a> {
-    estimator: Estimator<'a>,
-    dataset: &'a Dataset,
-    /// The rows of the dataset of each environment of a split.
-    places: BTreeMap<(Split, String), Vec<usize>>,
-}
-
-impl<'a> SystemDrawings<'a> {
-    /// Of environments of these splits.
-    ///
-    /// # Errors
-    /// If settings, system and dataset disagree, or the dataset cannot be read.
-    pub(crate) fn new(
-        settings: &'a Settings,
-        dataset: &'a Dataset,
-        splits: &[Split],
-        run: &Run<'a>,
-    ) -> Result<Self, Error> {
-        let mut places: BTreeMap<(Split, String), Vec<usize>> = BTreeMap::new();
-        for &split in splits {
-            for (place, entry) in dataset.index(split)?.into_iter().enumerate() {
-                places.entry((split, entry.environment)).or_default().push(place);
-            }
-        }
-        Ok(SystemDrawings { estimator: Estimator::new(settings, dataset, run.interrupt)?, dataset, places })
-    }
-
-    /// All trajectories of an environment, with what was fitted to them; without a fit where it failed. Their initial states are fitted again under the parameters of the `row`, by
-    /// the same likelihood and the noise that the row has; if that explains the data less well than the row says, the parameters are as well.
-    ///
-    /// # Errors
-    /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-    pub(crate) fn of(&self, split: Split, row: &Row) -> Result<Drawn, Error> {
-        let place = (split, row.environment.clone());
-        let rows = self.places.get(&place).map_or(&[][..], Vec::as_slice);
-        let trajectories = self.estimator.usable(self.dataset.read_rows(split, rows)?);
-        let drawn = match row.status.is_failure() {
-            true => Some(without_fit(&self.estimator, trajectories)),
-            false => of_environment(&self.estimator, row, trajectories),
-        };
-        if let Some(signal) = self.estimator.interrupt.requested() {
-            return Err(Error::Interrupted { signal });
-        }
-        drawn.filter(|it| it.trajectories.iter().any(DrawnTrajectory::is_visible)).ok_or_else(|| Error::Invalid {
-            path: self.dataset.directory().to_owned(),
-            found: format!("no environment `{}` in its {split} split that can be fitted and drawn", row.environment),
-            expected: "the dataset that the estimates were made from".to_owned(),
-        })
+/// All trajectories of an environment beside what was fitted to them, and replicates where `draws` are asked for; without a fit where it failed, none
+/// where nothing can be drawn.
+///
+/// # Errors
+/// At an interrupt.
+pub(crate) fn drawn(
+    estimator: &Estimator,
+    row: &Row,
+    trajectories: Vec<Trajectory>,
+    draws: Option<Draws>,
+) -> Result<Option<Drawn>, Error> {
+    let trajectories = estimator.usable(trajectories);
+    let drawn = match row.status.is_failure() {
+        true => Some(without_fit(estimator, trajectories)),
+        false => of_environment(estimator, row, trajectories, draws),
+    };
+    match estimator.interrupt.requested() {
+        Some(signal) => Err(Error::Interrupted { signal }),
+        None => Ok(drawn.filter(|it| it.trajectories.iter().any(DrawnTrajectory::is_visible))),
     }
 }
 
@@ -124,7 +99,12 @@ impl DrawnTrajectory {
 }
 
 /// The trajectories of an environment and their fits; none where they cannot be fitted.
-fn of_environment(estimator: &Estimator, row: &Row, trajectories: Vec<Trajectory>) -> Option<Drawn> {
+fn of_environment(
+    estimator: &Estimator,
+    row: &Row,
+    trajectories: Vec<Trajectory>,
+    draws: Option<Draws>,
+) -> Option<Drawn> {
     let resumed = Resumed::new(estimator, row, &trajectories)?;
     let fine = if resumed.experiment.model.points == 1 { fine(&resumed, row) } else { None };
     let mut fine = fine.into_iter().flatten();
@@ -134,6 +114,14 @@ fn of_environment(estimator: &Estimator, row: &Row, trajectories: Vec<Trajectory
     let channels = estimator.equations.channel_indices.iter().zip(resumed.scatter());
     let mut scatter = vec![None; trajectories.first()?.channels()];
     channels.for_each(|(&index, it)| scatter[index] = Some(it));
+    let Replicates { states: all, held } = draws.map(|draws| resumed.replicates(row, draws)).unwrap_or_default();
+    let draws = all.len();
+    let mut replicates = vec![Vec::new(); trajectories.len()];
+    for states in all {
+        let in_order = estimator.in_dataset_order(&resumed.experiment, &states);
+        replicates.iter_mut().zip(in_order).for_each(|(all, states)| all.extend(states));
+    }
+    let mut replicates = replicates.into_iter();
     let mut drawn: Vec<DrawnTrajectory> = Vec::new();
     let (mut states, mut scores) = (states.into_iter(), scores.into_iter());
     let (mut below, mut limits, mut beside) = (below.into_iter(), limits.into_iter(), beside.into_iter());
@@ -145,12 +133,13 @@ fn of_environment(estimator: &Estimator, row: &Row, trajectories: Vec<Trajectory
             below: below.next()?.into_iter().map(|it| it == 1.0).collect(),
             limits: limits.next()?,
             beside: beside.next()?,
+            replicates: replicates.next()?,
             fine: fine.next(),
             events,
         });
     }
     let hidden = estimator.equations.everything.hidden.iter().map(|(_, it)| it.clone()).collect();
-    Some(Drawn { trajectories: drawn, hidden, scatter })
+    Some(Drawn { trajectories: drawn, hidden, scatter, draws, held })
 }
 
 /// Trajectories of an environment whose fit failed.
@@ -163,13 +152,15 @@ fn without_fit(estimator: &Estimator, trajectories: Vec<Trajectory>) -> Drawn {
             below: vec![false; nowhere.len()],
             limits: nowhere.clone(),
             beside: nowhere,
+            replicates: Vec::new(),
             fine: None,
             events: Vec::new(),
             trajectory,
         }
     };
     let hidden = estimator.equations.everything.hidden.iter().map(|(_, it)| it.clone()).collect();
-    Drawn { trajectories: trajectories.into_iter().map(drawn).collect(), hidden, scatter: Vec::new() }
+    let trajectories = trajectories.into_iter().map(drawn).collect();
+    Drawn { trajectories, hidden, scatter: Vec::new(), draws: 0, held: Vec::new() }
 }
 
 /// Amounts and resets among the rises of inputs.
@@ -210,15 +201,11 @@ fn fine(resumed: &Resumed, row: &Row) -> Option<Vec<Fine>> {
         all.dedup();
         series.refined(&all, between)
     });
-    let unknown = || resumed.unknowns.initial.iter().zip(experiment.own_counts()).map(|(_, own)| own);
-    let d = resumed.unknowns.coordinates.len();
-    let covariances = resumed
-        .covariances(row)
-        .unwrap_or_else(|| unknown().map(|own| nalgebra::DMatrix::from_element(d + own, d + own, f64::NAN)).collect());
+    let uncertainties = resumed.uncertainties(row);
     let everything = &estimator.equations.everything;
     let quantile = quantile(LEVEL, row.degrees_of_freedom);
     let how = (&estimator.physics, estimator.interrupt);
-    let curves = experiment.curves(&resumed.unknowns, refined.collect(), everything, (&covariances, quantile), how);
+    let curves = experiment.curves(&resumed.unknowns, refined.collect(), everything, (&uncertainties, quantile), how);
     let hidden = everything.hidden.len();
     let in_order = |values: &[f64]| {
         let q = everything.observables.channels.len();
@@ -231,10 +218,11 @@ fn fine(resumed: &Resumed, row: &Row) -> Option<Vec<Fine>> {
         })
         .collect()
     };
-    let fine = |Curve { times, values, half_widths }: Curve| Fine {
-        values: in_order(&values),
-        half_widths: in_order(&half_widths),
-        times,
+    let fine = |curve: Curve| Fine {
+        unknown: curve.unknown_in_words(row.degrees_of_freedom).unwrap_or_default(),
+        values: in_order(&curve.values),
+        half_widths: in_order(&curve.half_widths),
+        times: curve.times,
     };
     Some(curves.ok()?.into_iter().map(fine).collect())
 }

@@ -58,7 +58,8 @@ pub(crate) struct Equations {
     dataset_channels: usize,
     /// The index in the dataset of each estimated parameter `[d]`, where the dataset has it.
     pub parameter_indices: Vec<Option<usize>>,
-    /// How the dataset was observed, where it was simulated.
+    /// Whether the dataset was simulated, and how it was observed then.
+    pub is_simulated: bool,
     observation: Option<Observation>,
     /// `[C]`.
     pub channel_names: Vec<String>,
@@ -120,6 +121,7 @@ impl Equations {
         let start = (system.uses_time || own.is_some()).then_some(0.0);
         let mut equations = Equations::of_system(&system, preset, (step, start), (settings, estimated), manifest);
         equations.measure(estimate, settings, manifest);
+        equations.is_simulated = simulated.is_some();
         equations.observation = simulated.and_then(|simulated| simulated.observation);
         let training = dataset.index(Split::Train)?;
         let known =
@@ -220,6 +222,7 @@ impl Equations {
             starts: Vec::new(),
             dataset_channels: manifest.channels.len(),
             parameter_indices,
+            is_simulated: false,
             observation: None,
             channel_names: observed.iter().map(channel_name).collect(),
             everything: Everything::of(system, &observed),

@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::budget::Budget;
-use super::cramer_rao;
+use super::cramer_rao_of_fit::{Ended, bounds_of_fit};
 use super::equations::Equations;
 use super::experiment::Experiment;
 use super::fit::trajectories as fitted_trajectories;
@@ -268,19 +268,20 @@ impl<'a> Estimator<'a> {
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
-        // The bounds of one environment alone.
-        let is_alone = self.equations.own_names.is_empty() && shared.is_none();
-        let bounds = self.equations.simulated_noise(split).filter(|_| is_alone).and_then(|noise| {
-            let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
-            cramer_rao::standard_errors(&experiment, &known, &fit.initial, &noise, &self.physics, self.interrupt)
-        });
         let starts = self.starts(&experiment, &fit, &trajectories);
         let own = self.own(&experiment, &fit, &trajectories);
+        let ended = Ended { initial: fit.initial.clone(), own: fit.own.clone() };
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
-        if let Some(shared) = shared.filter(|_| !row.status.is_failure()) {
-            shared.set_intervals(&mut row);
+        match shared {
+            Some(shared) if !row.status.is_failure() => shared.set_intervals(&mut row),
+            Some(_) => {}
+            // The bounds of one environment alone.
+            None => {
+                let how = (&self.physics, self.interrupt);
+                let bounds = bounds_of_fit(&self.equations, &experiment, (split, &truth, &row), ended, how);
+                row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
+            }
         }
-        row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
         Ok(Estimated { row, samples, starts, own, compared: Vec::new(), early })
     }
 

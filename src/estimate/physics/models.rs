@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::candidates::Candidate;
-use super::drawn::{Drawn, DrawnTrajectory, SystemDrawings};
+use super::candidates::{Candidate, Systems};
+use super::drawn::{Drawn, DrawnTrajectory, drawn};
 use super::equations::Equations;
 use super::estimator::{Estimator, resume as resume_one, run_rows as run_rows_of_one};
+use super::replicates::Draws;
 use super::shared::together::SharedFit;
 use crate::blocks::{Rows, Store};
 use crate::dataset::Dataset;
@@ -99,9 +100,7 @@ impl<'a> Several<'a> {
         dataset: &'a Dataset,
         run: &Run<'a>,
     ) -> Result<Self, Error> {
-        let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
-        let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
-        let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
+        let (estimators, models) = estimators(candidates, dataset, run)?;
         check_settings(settings, dataset, &[models.parameters.as_slice(), &models.own].concat())?;
         let of_splits = estimators.iter().zip(candidates);
         let of_splits = of_splits.map(|(it, candidate)| it.shared_of_splits(dataset, &candidate.settings.splits, run));
@@ -128,24 +127,36 @@ impl<'a> Several<'a> {
 /// # Errors
 /// If the equations do not suit the dataset.
 pub(crate) fn of_row(settings: &Settings, dataset: &Dataset, row: &Row, run: &Run) -> Result<(Settings, Row), Error> {
-    let candidates = settings.candidates().map_err(Error::Physics)?;
-    let Some(model) = candidates.iter().position(|it| Some(&it.name) == row.model.as_ref()) else {
+    let systems = Systems::new(settings)?;
+    if !systems.are_compared {
         return Ok((settings.clone(), row.clone()));
-    };
+    }
+    let (_, models) = estimators(&systems.candidates, dataset, run)?;
+    let (model, row) = models.alone(row);
+    Ok((systems.candidates[model].settings.clone(), row))
+}
+
+/// An estimator of each system, and their quantities.
+fn estimators<'a>(
+    candidates: &'a [Candidate],
+    dataset: &'a Dataset,
+    run: &Run<'a>,
+) -> Result<(Vec<Estimator<'a>>, Models), Error> {
     let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
     let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
     let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
-    let parameters = models.places[model].iter().map(|&place| row.parameters[place]).collect();
-    Ok((candidates[model].settings.clone(), Row { parameters, ..row.clone() }))
+    Ok((estimators, models))
 }
 
 /// Draws environments of a dataset by their rows, each by the system that its row is by.
 pub struct Drawings<'a> {
-    settings: &'a Settings,
     dataset: &'a Dataset,
-    run: Run<'a>,
-    /// Where one system is fitted.
-    of_one: Option<SystemDrawings<'a>>,
+    /// By system.
+    estimators: Vec<Estimator<'a>>,
+    /// Where several systems are compared.
+    models: Option<Models>,
+    /// The rows of the dataset of each environment of a split.
+    places: BTreeMap<(Split, String), Vec<usize>>,
 }
 
 impl<'a> Drawings<'a> {
@@ -153,24 +164,54 @@ impl<'a> Drawings<'a> {
     ///
     /// # Errors
     /// If settings, systems and dataset disagree, or the dataset cannot be read.
-    pub fn new(settings: &'a Settings, dataset: &'a Dataset, splits: &[Split], run: &Run<'a>) -> Result<Self, Error> {
-        let is_one = settings.candidates().map_err(Error::Physics)?.is_empty();
-        let of_one = is_one.then(|| SystemDrawings::new(settings, dataset, splits, run)).transpose()?;
-        Ok(Drawings { settings, dataset, run: *run, of_one })
+    pub fn new(systems: &'a Systems, dataset: &'a Dataset, splits: &[Split], run: &Run<'a>) -> Result<Self, Error> {
+        let (estimators, models) = match systems.are_compared {
+            true => estimators(&systems.candidates, dataset, run).map(|(all, models)| (all, Some(models)))?,
+            false => {
+                let settings = systems.candidates.iter().map(|it| &it.settings);
+                let only = settings.map(|settings| Estimator::new(settings, dataset, run.interrupt));
+                (only.collect::<Result<_, _>>()?, None)
+            }
+        };
+        let mut places: BTreeMap<(Split, String), Vec<usize>> = BTreeMap::new();
+        for &split in splits {
+            for (place, entry) in dataset.index(split)?.into_iter().enumerate() {
+                places.entry((split, entry.environment)).or_default().push(place);
+            }
+        }
+        Ok(Drawings { dataset, estimators, models, places })
     }
 
-    /// All trajectories of an environment, with what was fitted to them by the system of its row. Their initial states are fitted again under the
-    /// parameters of the `row`, by the same likelihood and the noise that the row has; if that explains the data less well than the row says, the
-    /// parameters are as well.
+    /// All trajectories of an environment, with what was fitted to them by the system of its row; without a fit where it failed. Their initial states
+    /// are fitted again under the parameters of the `row`, by the same likelihood and the noise that the row has; if that explains the data less well
+    /// than the row says, the parameters are as well.
     ///
     /// # Errors
     /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
     pub fn of(&self, split: Split, row: &Row) -> Result<Drawn, Error> {
-        if let Some(of_one) = &self.of_one {
-            return of_one.of(split, row);
-        }
-        let (settings, row) = of_row(self.settings, self.dataset, row, &self.run)?;
-        SystemDrawings::new(&settings, self.dataset, &[split], &self.run)?.of(split, &row)
+        self.with_replicates(split, row, None)
+    }
+
+    /// The same, with trajectories for draws of what is not known of parameters and starts, where `draws` are asked for.
+    ///
+    /// # Errors
+    /// As [`Drawings::of`].
+    pub fn with_replicates(&self, split: Split, row: &Row, draws: Option<Draws>) -> Result<Drawn, Error> {
+        let place = (split, row.environment.clone());
+        let rows = self.places.get(&place).map_or(&[][..], Vec::as_slice);
+        let trajectories = self.dataset.read_rows(split, rows)?;
+        let drawn = match &self.models {
+            Some(models) => {
+                let (model, row) = models.alone(row);
+                drawn(&self.estimators[model], &row, trajectories, draws)
+            }
+            None => drawn(&self.estimators[0], row, trajectories, draws),
+        };
+        drawn?.ok_or_else(|| Error::Invalid {
+            path: self.dataset.directory().to_owned(),
+            found: format!("no environment `{}` in its {split} split that can be fitted and drawn", row.environment),
+            expected: "the dataset that the estimates were made from".to_owned(),
+        })
     }
 }
 
@@ -185,9 +226,14 @@ pub fn portrait(
     row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
-    let drawn = Drawings::new(settings, dataset, &[split], run)?.of(split, row)?;
+    let drawn = Drawings::new(&Systems::new(settings)?, dataset, &[split], run)?.of(split, row)?;
     let first = drawn.trajectories.into_iter().find(DrawnTrajectory::is_visible);
     Ok(first.map(|it| (it.trajectory, it.states)).expect("some trajectory can be drawn"))
+}
+
+/// The place of the pair `j < k` of `u` in a list of all, row by row.
+fn pair(j: usize, k: usize, u: usize) -> usize {
+    j * u - j * (j + 1) / 2 + k - j - 1
 }
 
 /// Quantities of several systems in one table, and the place of each system's own among them.
@@ -264,6 +310,21 @@ impl Models {
         Ok(Models { names, parameters, places, own, hidden, hidden_places, starts, noise_terms, noise_places })
     }
 
+    /// The index of the system that a row is by, and the row of that system alone.
+    fn alone(&self, row: &Row) -> (usize, Row) {
+        let model = self.names.iter().position(|name| Some(name) == row.model.as_ref()).unwrap_or(0);
+        let (places, u) = (&self.places[model], self.parameters.len());
+        let pairs = (0..places.len()).flat_map(|j| (j + 1..places.len()).map(move |k| (places[j], places[k])));
+        let correlation = |(a, b): (usize, usize)| row.correlations.get(pair(a.min(b), a.max(b), u)).copied();
+        let alone = Row {
+            parameters: places.iter().map(|&place| row.parameters[place]).collect(),
+            correlations: pairs.map(|places| correlation(places).unwrap_or(f64::NAN)).collect(),
+            noise_terms: self.noise_places[model].iter().filter_map(|&it| row.noise_terms.get(it).copied()).collect(),
+            ..row.clone()
+        };
+        (model, alone)
+    }
+
     /// The estimates of one environment by each system: those of the one that is preferred, with the comparison.
     fn compared(&self, mut of_environment: Vec<Estimated>) -> Estimated {
         let rows: Vec<&Row> = of_environment.iter().map(|it| &it.row).collect();
@@ -290,7 +351,6 @@ impl Models {
         let (places, u) = (&self.places[preferred], self.parameters.len());
         let mut parameters = vec![none; u];
         places.iter().zip(&row.parameters).for_each(|(&place, it)| parameters[place] = *it);
-        let pair = |j: usize, k: usize, u: usize| j * u - j * (j + 1) / 2 + k - j - 1;
         let mut correlations = vec![f64::NAN; u * u.saturating_sub(1) / 2];
         for j in 0..places.len() {
             for k in j + 1..places.len() {

@@ -19,6 +19,8 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 const SINGULAR: f64 = 1e-12;
 /// A parameter whose effect on the values is below this share of the greatest one has none.
 const NO_EFFECT: f64 = 1e-9;
+/// An unknown has a part in a direction of length 1 if it moves by more than this along it.
+pub(super) const PART: f64 = 1e-3;
 
 /// `J'J`, `g = J'r` and `|r|^2`.
 #[derive(Clone, Debug)]
@@ -53,6 +55,18 @@ impl Block {
         self.cross.column_mut(index).fill(0.0);
         self.gradient[index] = 0.0;
     }
+}
+
+/// What is known of the unknowns of one trajectory with the parameters held.
+pub(crate) struct Own {
+    /// `D^-1 [u, u]`; where `D` is singular its pseudo-inverse, which says nothing along the directions below.
+    pub inverse: DMatrix<f64>,
+    /// How they follow the parameters, `D^-1 B' [u, d]`, with the other sign.
+    pub carried: DMatrix<f64>,
+    /// Directions `[u]`, of length 1, that the values do not determine.
+    pub undetermined: Vec<DVector<f64>>,
+    /// Which `[u]` have a part in one of these.
+    is_open: Vec<bool>,
 }
 
 /// A step of all unknowns.
@@ -221,14 +235,20 @@ impl Normal {
         Some(pairs.map(|(block, factor)| factor.solve(&block.cross.transpose()).transpose()).collect())
     }
 
+    /// What is known of a trajectory's own unknowns with the parameters held.
+    pub(crate) fn own(&self, trajectory: usize) -> Own {
+        let Block { matrix, cross, .. } = &self.trajectories[trajectory];
+        let (inverse, undetermined, is_open) = match matrix.clone().cholesky() {
+            Some(factor) => (factor.inverse(), Vec::new(), vec![false; matrix.nrows()]),
+            None => pseudo_inverse(matrix),
+        };
+        Own { carried: &inverse * cross.transpose(), inverse, undetermined, is_open }
+    }
+
     /// `D^-1 e_i [u]` of the unknown `index` of a trajectory's own, and `B D^-1 e_i [d]`; none where it is not determined.
     pub(crate) fn own_column(&self, trajectory: usize, index: usize) -> Option<(DVector<f64>, DVector<f64>)> {
-        let block = &self.trajectories[trajectory];
-        let mut unit = DVector::zeros(block.gradient.len());
-        unit[index] = 1.0;
-        let column = block.matrix.clone().cholesky()?.solve(&unit);
-        let carried = &block.cross * &column;
-        Some((column, carried))
+        let own = self.own(trajectory);
+        (!own.is_open[index]).then(|| (own.inverse.column(index).into_owned(), own.carried.row(index).transpose()))
     }
 
     /// The variance of the unknown `index` of a trajectory's own, in units of `s^2`: of `(J'J)^-1`, the entry
@@ -272,7 +292,7 @@ impl Normal {
         for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
             if *eigenvalue < SINGULAR {
                 let parts = kept.iter().zip(vector.iter());
-                parts.filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| undetermined[k] = true);
+                parts.filter(|(_, part)| part.abs() > PART).for_each(|(&k, _)| undetermined[k] = true);
             }
         }
         undetermined
@@ -282,6 +302,31 @@ impl Normal {
     fn factors(&self, damping: f64) -> Option<Vec<Cholesky<f64, Dyn>>> {
         self.trajectories.iter().map(|block| damped(&block.matrix, damping).cholesky()).collect()
     }
+}
+
+/// The pseudo-inverse `[u, u]` of an information, the directions `[u]` of length 1 along which there is none, and which unknowns `[u]` have a part in
+/// them: by the eigenvectors of the matrix that is scaled to a diagonal of 1.
+fn pseudo_inverse(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<DVector<f64>>, Vec<bool>) {
+    let u = matrix.nrows();
+    let mut inverse = DMatrix::zeros(u, u);
+    if matrix.iter().any(|value| !value.is_finite()) {
+        let unit = |index: usize| DVector::from_fn(u, |row, _| f64::from(u8::from(row == index)));
+        return (inverse, (0..u).map(unit).collect(), vec![true; u]);
+    }
+    let size: Vec<f64> =
+        matrix.diagonal().iter().map(|square| if *square > 0.0 { square.sqrt() } else { 1.0 }).collect();
+    let eigen = DMatrix::from_fn(u, u, |i, j| matrix[(i, j)] / (size[i] * size[j])).symmetric_eigen();
+    let (mut undetermined, mut is_open) = (Vec::new(), vec![false; u]);
+    for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+        let direction = DVector::from_fn(u, |row, _| vector[row] / size[row]);
+        if *eigenvalue > SINGULAR {
+            inverse += &direction * direction.transpose() / *eigenvalue;
+        } else {
+            undetermined.push(direction.normalize());
+            is_open.iter_mut().zip(vector.iter()).for_each(|(open, part)| *open |= part.abs() > PART);
+        }
+    }
+    (inverse, undetermined, is_open)
 }
 
 /// `matrix + damping diag(matrix)`, with a small diagonal added so that a rank deficient one has a factor.
@@ -360,6 +405,29 @@ mod tests {
         normal.complete();
         assert_eq!(normal.undetermined(&[false; 4]), [false, true, true, true]);
         assert_eq!(normal.undetermined(&[false, true, false, false]), [false, false, false, true]);
+    }
+
+    /// One unknown has no effect, and two act only by their sum: what is left is that of the other and of the sum.
+    #[test]
+    fn own_unknowns_that_are_not_determined_leave_the_others_known() {
+        let mut normal = Normal::new(1, std::iter::once(4));
+        for i in 0..9_u32 {
+            let (a, b) = (f64::from(i).sin(), f64::from(i).cos());
+            normal.add(0, 1.0, 0.1, &[a * b, a, 0.0, 2.0 * b, 2.0 * b]);
+        }
+        normal.complete();
+        let own = normal.own(0);
+        assert_eq!(own.undetermined.len(), 2);
+        let known = [(0, 0), (0, 2), (2, 2)].map(|(i, j)| normal.trajectories[0].matrix[(i, j)]);
+        let determinant = known[0] * known[2] - known[1] * known[1];
+        let variance = known[2] / determinant;
+        assert!((own.inverse[(0, 0)] - variance).abs() < 1e-12 * variance);
+        let sum = DVector::from_vec(vec![0.0, 0.0, 1.0, 1.0]);
+        let (found, expected) = ((&own.inverse * &sum).dot(&sum), known[0] / determinant);
+        assert!((found - expected).abs() < 1e-12 * expected, "{found} {expected}");
+        assert!(own.undetermined.iter().all(|it| it.dot(&sum).abs() < 1e-12 && it[0].abs() < 1e-12));
+        assert!(normal.own_variance(0, 0).is_some_and(|it| it >= variance));
+        assert!((1..4).all(|index| normal.own_variance(0, index).is_none()));
     }
 
     #[test]

@@ -75,6 +75,7 @@ pub(crate) struct FreeStart {
 }
 
 /// A parameter of one trajectory.
+#[derive(Clone)]
 pub(crate) struct FittedOwn {
     /// With the value NaN where the data do not determine it.
     pub at: OwnValue,
@@ -193,6 +194,17 @@ pub(crate) struct Estimates {
     undetermined: Vec<bool>,
 }
 
+impl Estimates {
+    /// The parameters that the data determine and whose standard errors are unknown all the same, in words.
+    fn without_errors(&self, names: Names) -> Option<String> {
+        let is_without = |k: usize| !self.undetermined[k] && !self.covariance[(k, k)].is_finite();
+        let without: Vec<bool> = (0..self.values.len()).map(is_without).collect();
+        without.contains(&true).then(|| {
+            format!("no standard error of {}: what the data say of all together is singular", names.join(&without))
+        })
+    }
+}
+
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
     pub(crate) fn result(&self, best: Best, search: Search, names: Names) -> Fit {
@@ -203,7 +215,7 @@ impl Fitter<'_> {
         let end = end
             .or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_ref().map(|it| it.0.as_slice()), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, &serial, names) };
+        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, (&estimates, &serial), names) };
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
@@ -435,10 +447,16 @@ impl Fitter<'_> {
     }
 
     /// What the user should know of an estimate though the fit converged.
-    fn notes(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Vec<String> {
+    fn notes(
+        &self,
+        iterate: &Iterate,
+        (estimates, serial): (&Estimates, &SerialCorrelation),
+        names: Names,
+    ) -> Vec<String> {
         let correlated = serial.notes(names.channels).into_iter();
         let unknown = self.unknown_own(iterate, serial, names);
         correlated
+            .chain(estimates.without_errors(names))
             .chain(unknown)
             .chain(self.experiment.early_samples())
             .chain(self.notes_of_likelihood(names))

@@ -16,19 +16,20 @@ use super::budget::Budget;
 use super::estimator::Estimator;
 use super::experiment::{Experiment, Unknowns};
 use super::fit::trajectories as settle;
+use super::fitted_noise::known_noise;
 use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::model::Model;
+use super::normal::{Own, PART};
 use super::result::FittedOwn;
 use super::scatter::Scatter;
+use super::uncertainty::{Uncertainty, Undetermined};
 use crate::estimate::table::row::Row;
 use crate::schema::Trajectory;
 use crate::solve::DOP853;
 
 /// Share by which the errors of trajectories may exceed those in the table: it is not visible.
 const VISIBLE: f64 = 1e-3;
-/// Noise is no less than this many times the tolerance of integration.
-const ABOVE_INTEGRATION: f64 = 10.0;
 
 /// A fit that was taken up again.
 pub(crate) struct Resumed<'a> {
@@ -38,9 +39,19 @@ pub(crate) struct Resumed<'a> {
     pub unknowns: Unknowns,
     /// The fitted channels `[T, C]` of each trajectory, in the order of the equations.
     pub states: Vec<Vec<f64>>,
+    /// Of the trajectories.
+    ids: Vec<String>,
     /// With noise of known size.
     measured: Measured,
     widening: Vec<Vec<f64>>,
+}
+
+/// What a trajectory has of its own beside the parameters.
+pub(crate) struct Following {
+    /// How it follows the parameters, `D^-1 B' [u, d]`, with the other sign.
+    pub carried: DMatrix<f64>,
+    /// What is not known of it with the parameters held.
+    pub own: Uncertainty,
 }
 
 impl<'a> Resumed<'a> {
@@ -49,8 +60,10 @@ impl<'a> Resumed<'a> {
     pub(crate) fn new(estimator: &'a Estimator<'a>, row: &Row, trajectories: &[Trajectory]) -> Option<Self> {
         let equations = &estimator.equations;
         let known = &trajectories.first()?.parameters;
+        let ids: Vec<String> = trajectories.iter().map(|it| it.trajectory.clone()).collect();
         let model = equations.model(known).ok()?;
-        let measured = known_noise(estimator, row, &estimator.experiment(model.clone(), trajectories, None));
+        let scales = estimator.experiment(model.clone(), trajectories, None).scales;
+        let measured = known_noise(equations, row, (&scales, estimator.physics.rtol));
         let experiment = estimator.experiment(model, trajectories, Some(&measured));
         let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
         let theta = |values: &[f64]| -> Vec<f64> {
@@ -81,27 +94,35 @@ impl<'a> Resumed<'a> {
         if let Some(settled) = settled.filter(|it| is_explained(&it.rollout.states)) {
             let unknowns = Unknowns { coordinates: theta(&values), ..settled.unknowns };
             let (states, widening) = (settled.rollout.states, settled.widening);
-            return Some(Resumed { estimator, unknowns, states, measured, widening, experiment });
+            return Some(Resumed { estimator, unknowns, states, ids, measured, widening, experiment });
         }
         let (_, fit) = estimator.fit(known, trajectories);
         if fit.initial.is_empty() || fit.values.iter().any(|value| !value.is_finite()) {
             return None;
         }
         let mut own = experiment.start(&theta(&fit.values)).own;
-        for FittedOwn { at, .. } in &fit.own {
+        for FittedOwn { at, .. } in fit.own.iter().filter(|it| it.at.value.is_finite()) {
             own[at.trajectory][at.parameter] = experiment.model.own[at.parameter].coordinate.theta(at.value);
         }
         let unknowns = Unknowns { coordinates: theta(&fit.values), initial: fit.initial, own };
         let widening = experiment.own_counts().map(|own| vec![1.0; own]).collect();
-        Some(Resumed { estimator, unknowns, states: fit.states, measured, widening, experiment })
+        Some(Resumed { estimator, unknowns, states: fit.states, ids, measured, widening, experiment })
     }
 
-    /// The equations with the parameters that a trajectory has for itself as they were fitted to it, without their errors.
+    /// The equations with all parameters as they were fitted to a trajectory.
     pub(crate) fn of_trajectory(&self, trajectory: usize) -> Model {
-        let (model, own) = (&self.experiment.model, &self.unknowns.own[trajectory]);
-        let mut parameters = model.parameters.clone();
-        model.own.iter().zip(own).for_each(|(it, theta)| parameters[it.index] = it.coordinate.value(*theta).0);
-        Model { parameters, own: Vec::new(), ..Model::clone(model) }
+        let values: Vec<f64> =
+            self.experiment.parameters(&self.unknowns.coordinates).into_iter().map(|it| it.0).collect();
+        let mut model = self.experiment.model.fixed_at(&values);
+        let own = std::mem::take(&mut model.own).into_iter().zip(&self.unknowns.own[trajectory]);
+        own.for_each(|(it, theta)| model.parameters[it.index] = it.coordinate.value(*theta).0);
+        model
+    }
+
+    /// The unknowns of a trajectory alone that starts at a `state [N]`.
+    pub(crate) fn starting_at(&self, trajectory: usize, state: Vec<f64>) -> Unknowns {
+        let own = vec![self.unknowns.own[trajectory].clone()];
+        Unknowns { coordinates: self.unknowns.coordinates.clone(), initial: vec![state], own }
     }
 
     /// The noise of each channel `[C]`.
@@ -117,23 +138,61 @@ impl<'a> Resumed<'a> {
         place.and_then(|place| beside.get(place)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The covariance `[d, d]` of the coordinates of the parameters; NaN where the row has none.
-    pub(crate) fn of_parameters(&self, row: &Row) -> DMatrix<f64> {
+    /// What is not known of the coordinates of the parameters `[d]`.
+    fn of_parameters(&self, row: &Row) -> Uncertainty {
         let d = self.unknowns.coordinates.len();
         let slopes: Vec<f64> = self.experiment.parameters(&self.unknowns.coordinates).iter().map(|it| it.1).collect();
         let correlation = |i: usize, j: usize| match (i.min(j), i.max(j)) {
             (i, j) if i == j => 1.0,
             (i, j) => row.correlations.get(i * (2 * d - i - 1) / 2 + j - i - 1).copied().unwrap_or(f64::NAN),
         };
-        DMatrix::from_fn(d, d, |i, j| {
-            let errors = row.parameters[i].standard_error * row.parameters[j].standard_error;
-            correlation(i, j) * errors / (slopes[i] * slopes[j])
-        })
+        let covariance = |i: usize, j: usize| {
+            let errors = row.parameters[i].standard_error * row.parameters[j].standard_error / (slopes[i] * slopes[j]);
+            // Without errors, or with one that is unknown, there is no correlation.
+            if errors == 0.0 || !errors.is_finite() { 0.0 } else { correlation(i, j) * errors }
+        };
+        let mut uncertainty = Uncertainty { covariance: DMatrix::from_fn(d, d, covariance), undetermined: Vec::new() };
+        for (k, (parameter, name)) in row.parameters.iter().zip(&self.estimator.equations.names).enumerate() {
+            if !parameter.standard_error.is_finite() {
+                uncertainty.leave_open(k, &format!("the estimates have no standard error of {name}"));
+            }
+        }
+        uncertainty
     }
 
-    /// The covariance of parameters and unknown initial values `[d + u, d + u]` of each trajectory, in their coordinates; NaN where it is unknown.
-    pub(crate) fn covariances(&self, row: &Row) -> Option<Vec<DMatrix<f64>>> {
-        let (experiment, d) = (&self.experiment, self.unknowns.coordinates.len());
+    /// What is not known of parameters and unknown initial values `[d + u]` of each trajectory, in their coordinates.
+    pub(crate) fn uncertainties(&self, row: &Row) -> Vec<Uncertainty> {
+        let d = self.unknowns.coordinates.len();
+        let Some((of_parameters, of_trajectories)) = self.parts(row) else {
+            let reason = "the fit could not be integrated again for its errors";
+            return self.experiment.own_counts().map(|own| Uncertainty::unknown(d + own, reason)).collect();
+        };
+        let joint = |Following { carried, own }: Following| {
+            let u = carried.nrows();
+            let mut joint = DMatrix::zeros(d + u, d);
+            joint.view_mut((0, 0), (d, d)).fill_with_identity();
+            joint.view_mut((d, 0), (u, d)).copy_from(&-carried);
+            let mut covariance = &joint * &of_parameters.covariance * joint.transpose();
+            let mut block = covariance.view_mut((d, d), (u, u));
+            block += &own.covariance;
+            let followed = of_parameters
+                .undetermined
+                .iter()
+                .map(|it| Undetermined { direction: &joint * &it.direction, reason: it.reason.clone() });
+            let of_own = own.undetermined.into_iter().map(|it| {
+                let mut direction = DVector::zeros(d + u);
+                direction.rows_mut(d, u).copy_from(&it.direction);
+                Undetermined { direction, ..it }
+            });
+            let undetermined = followed.chain(of_own).collect();
+            Uncertainty { covariance, undetermined }
+        };
+        of_trajectories.into_iter().map(joint).collect()
+    }
+
+    /// What is not known of the parameters `[d]`, and of what each trajectory has of its own beside them; none where it cannot be computed.
+    pub(crate) fn parts(&self, row: &Row) -> Option<(Uncertainty, Vec<Following>)> {
+        let experiment = &self.experiment;
         let physics = &self.estimator.physics;
         let mut integrator = experiment.integrator(&DOP853, physics.rtol, physics.max_steps).ok()?;
         let mut budget = Budget::new(physics.max_evaluations, self.estimator.interrupt);
@@ -144,44 +203,24 @@ impl<'a> Resumed<'a> {
         // Noise that was estimated by maximum likelihood is too small by what the unknowns took of it.
         let is_estimated = self.estimator.equations.measured.as_ref().is_some_and(Measured::estimates_noise);
         let share = if is_estimated { objective.free_share() } else { 1.0 };
-        let (of_parameters, projections) = (self.of_parameters(row), normal.projections());
         let of_trajectory = |(trajectory, widening): (usize, &Vec<f64>)| {
-            let u = widening.len();
-            let carried = projections.as_ref().map(|all| all[trajectory].transpose());
-            let carried = carried.unwrap_or_else(|| DMatrix::from_element(u, d, f64::NAN));
-            let own = (0..u).map(|index| match normal.own_column(trajectory, index) {
-                Some((column, _)) => column,
-                None => DVector::from_element(u, f64::NAN),
-            });
-            let own: Vec<DVector<f64>> = own.collect();
-            let mut joint = DMatrix::zeros(d + u, d);
-            joint.view_mut((0, 0), (d, d)).fill_with_identity();
-            joint.view_mut((d, 0), (u, d)).copy_from(&-carried);
-            let mut covariance = &joint * &of_parameters * joint.transpose();
-            for i in 0..u {
-                for j in 0..u {
-                    covariance[(d + i, d + j)] += own[j][i] * (widening[i] * widening[j]).sqrt() / share;
-                }
-            }
-            covariance
+            let Own { inverse, carried, undetermined, .. } = normal.own(trajectory);
+            let wider = |i: usize, j: usize| inverse[(i, j)] * (widening[i] * widening[j]).sqrt() / share;
+            let open = |direction: DVector<f64>| Undetermined { reason: self.open(trajectory, &direction), direction };
+            let covariance = DMatrix::from_fn(widening.len(), widening.len(), wider);
+            let undetermined = undetermined.into_iter().map(open).collect();
+            Following { carried, own: Uncertainty { covariance, undetermined } }
         };
-        Some(self.widening.iter().enumerate().map(of_trajectory).collect())
+        Some((self.of_parameters(row), self.widening.iter().enumerate().map(of_trajectory).collect()))
     }
-}
 
-/// How channels were measured, with the noise that the row has.
-fn known_noise(estimator: &Estimator, row: &Row, experiment: &Experiment) -> Measured {
-    match &estimator.equations.measured {
-        Some(measured) => measured.known(&row.noise_terms),
-        None => {
-            let channels = estimator.equations.channel_indices.iter().zip(&experiment.scales);
-            // Residuals may be errors of integration alone.
-            let least = ABOVE_INTEGRATION * estimator.physics.rtol;
-            let std_dev = |(&index, scale): (&usize, &f64)| {
-                let noise = row.noise.get(index).copied().filter(|noise| noise.is_finite());
-                noise.unwrap_or(*scale).max(least * scale)
-            };
-            Measured::constant(channels.map(std_dev), &estimator.equations.channel_names)
-        }
+    /// That the values of a trajectory do not determine a direction `[u]` of its own unknowns, in words.
+    fn open(&self, trajectory: usize, direction: &DVector<f64>) -> String {
+        let Estimator { equations, .. } = self.estimator;
+        let starts = self.experiment.unknown_initial[trajectory].iter();
+        let starts = starts.map(|&state| format!("the start of {}", equations.state_names[state]));
+        let names = starts.chain(equations.own_names.iter().cloned()).zip(direction.iter());
+        let names: Vec<String> = names.filter(|(_, part)| part.abs() > PART).map(|(name, _)| name).collect();
+        format!("the data of trajectory {} do not determine {}", self.ids[trajectory], names.join(", "))
     }
 }

@@ -201,10 +201,52 @@ impl Series {
         self
     }
 
-    /// The inputs `[U]` of the last sample, as [`Series::continued`] takes them where nothing changes: 0 of `sums [U]`.
-    pub(crate) fn last_inputs(&self, sums: &[bool]) -> Vec<f64> {
-        let last = &self.inputs[self.inputs.len() - self.input_count()..];
-        last.iter().zip(sums).map(|(value, is_sum)| if *is_sum { 0.0 } else { *value }).collect()
+    /// The trajectory under what is `given [T, U]` at `times [T]`: up to its last sample inputs are its own, but of `sums [U]` what is given more since
+    /// the first of `times` comes to what it has; from there on it goes on under them. Nothing was observed at `times`.
+    pub(crate) fn under(&self, times: &[f64], given: &[f64], between: &[Between], sums: &[bool]) -> Self {
+        let (u, last) = (between.len(), *self.times.last().unwrap_or(&f64::NEG_INFINITY));
+        let mut under = self.refined(times, between);
+        if u == 0 {
+            let later: Vec<f64> =
+                std::iter::once(last).chain(times.iter().copied().filter(|time| *time > last)).collect();
+            return under.continued(&later, &[], between, sums);
+        }
+        // What is given more is held from each time to the next.
+        let more = |time: f64, input: usize| match times.partition_point(|it| *it <= time) {
+            0 => 0.0,
+            t if sums[input] => given[(t - 1) * u + input],
+            _ => 0.0,
+        };
+        for (row, time) in under.inputs.chunks_exact_mut(u).zip(&under.times) {
+            row.iter_mut().enumerate().for_each(|(input, value)| *value += more(*time, input));
+        }
+        let later = times.partition_point(|time| *time <= last);
+        if later == times.len() {
+            return under;
+        }
+        let at_last = later.checked_sub(1).filter(|&t| times[t] == last);
+        let first = |input: usize| match at_last {
+            _ if sums[input] => 0.0,
+            Some(t) => given[t * u + input],
+            None => under.inputs[under.inputs.len() - u + input],
+        };
+        let mut rows: Vec<f64> = (0..u).map(first).collect();
+        for row in given[later * u..].chunks_exact(u) {
+            rows.extend(row.iter().enumerate().map(|(input, value)| value - more(last, input)));
+        }
+        let times: Vec<f64> = std::iter::once(last).chain(times[later..].iter().copied()).collect();
+        under.continued(&times, &rows, between, sums)
+    }
+
+    /// The part from a sample at `time` on, of which nothing was observed; it knows what was given before.
+    pub(crate) fn going_on_from(&self, time: f64) -> Self {
+        let (u, start) = (self.input_count(), self.times.partition_point(|it| *it < time));
+        let level =
+            start.checked_sub(1).map_or(Vec::new(), |before| self.inputs[before * u..(before + 1) * u].to_vec());
+        let times = self.times[start..].to_vec();
+        let observed = vec![f64::NAN; times.len() * self.size];
+        let earlier = self.rises().into_iter().filter(|rise| rise.time < time).collect();
+        Series { earlier, level, ..Series::new(times, observed, self.inputs[start * u..].to_vec(), self.size) }
     }
 
     /// Segments of at most `samples` samples, each starting at the last sample of the one before; they know the rises of inputs before them
@@ -299,6 +341,29 @@ mod tests {
         assert_eq!(held(&fine), held(&series));
         let later = series.continued(&[2.0, 3.0], &[1.0, 7.0, 6.0, 8.0], &both.between, &[true, false]);
         assert_eq!((later.times(), &later.inputs()[2..]), (&[0.0, 2.0, 3.0][..], &[5.0, 20.0, 10.0, 8.0][..]));
+    }
+
+    /// A sum and a signal that are held: more of the sum is given at 0.5 and 3, and the signal is told from the last sample on.
+    #[test]
+    fn more_is_given_to_what_a_series_has() {
+        let both = model(Some(2.0), None, &[Between::Hold, Between::Hold]);
+        let series = started(&both, &[0.0, 1.0, 2.0], &[1.0; 3], &[10.0, 7.0, 30.0, 8.0, 30.0, 9.0]);
+        let (times, given) = ([0.0, 0.5, 2.0, 3.0, 4.0], [0.0, 0.0, 4.0, 0.0, 4.0, 5.0, 5.0, 5.0, 5.0, 6.0]);
+        let under = series.under(&times, &given, &both.between, &[true, false]);
+        assert_eq!(under.times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(under.inputs(), [10.0, 7.0, 14.0, 7.0, 34.0, 8.0, 34.0, 5.0, 35.0, 5.0, 35.0, 6.0]);
+        let sums: Vec<Rise> = under.rises().into_iter().filter(|rise| rise.input == 0).collect();
+        let rise = |time: f64, by: f64| Rise { time, input: 0, by };
+        let all = [rise(0.0, 10.0), rise(0.5, 4.0), rise(1.0, 20.0), rise(3.0, 1.0)];
+        assert_eq!(sums, all);
+        // From a sample on, what was given before it is known, and what is given at it acts after it.
+        for from in [1.0, 2.0] {
+            let part = under.going_on_from(from);
+            assert_eq!((part.times()[0], part.times().len()), (from, if from == 1.0 { 4 } else { 3 }));
+            let sums: Vec<Rise> = part.rises().into_iter().filter(|rise| rise.input == 0).collect();
+            assert_eq!(sums, all);
+        }
+        assert_eq!(series.under(&[0.0, 1.0], &[0.0; 4], &both.between, &[true, false]).inputs(), series.inputs());
     }
 
     #[test]

@@ -73,6 +73,22 @@ impl Status {
         }
     }
 
+    /// What it means, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Status::Ok => "converged to a minimum",
+            Status::NotConverged => "no minimum within the limits of iterations and evaluations",
+            Status::Diverged => "no finite rollout",
+            Status::TooFewPoints => "no more observed values than unknowns",
+            Status::NoData => "no observed value",
+            Status::Unidentifiable => "the observed values do not determine the parameters",
+            Status::AtBound => "converged, with an estimate at or beyond its bound",
+            Status::OutsideTrainingRange => "converged, but far from all training environments",
+            Status::Ambiguous => "converged, but other parameters explain the data as well",
+            Status::Misfit => "converged, with residuals far larger than the noise",
+        }
+    }
+
     /// Whether the environment has no reliable estimate. `at_bound`, `outside_training_range`, `ambiguous` and `misfit` are cautions: the
     /// fit converged.
     pub fn is_failure(self) -> bool {

@@ -82,7 +82,10 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
             input.parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>().join(", "),
             counted(most, "environment")
         ),
-        caption: format!("Estimated against true value, {} with status ok.{bars}{more}", counted(most, "environment")),
+        caption: format!(
+            "Estimated against true value, {} whose fits did not fail.{bars}{more}",
+            counted(most, "environment")
+        ),
         canvas,
     })
 }

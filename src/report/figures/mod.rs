@@ -10,6 +10,7 @@ mod trajectories;
 mod fields;
 pub(crate) mod hull;
 mod losses;
+mod of_trajectories;
 mod portraits;
 mod predictive_check;
 mod profiles;
@@ -24,9 +25,10 @@ use super::input::Input;
 pub type Draw = fn(&Input) -> Option<Figure>;
 
 /// Every figure, in the order of the page.
-pub const ALL: [Draw; 11] = [
+pub const ALL: [Draw; 12] = [
     error_map::figure,
     agreement::figure,
+    of_trajectories::figure,
     contexts::figure,
     portraits::figure,
     trajectories::figure,

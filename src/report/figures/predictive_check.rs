@@ -24,7 +24,13 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let mut canvas = Canvas::new("predictive-check", 840.0, 0.0);
     let entries = [
         (Key::LineAndDot("p-truth", "p-truth-dots"), "data: 5, 50 and 95 %"),
-        (Key::Line("p-fit"), "simulations: median of the same"),
+        (
+            Key::Line("p-fit"),
+            match checks[0].draws {
+                0 => "simulations by the fits alone: median of the same",
+                _ => "simulations with parameters drawn too: median of the same",
+            },
+        ),
         (Key::Area("p-band"), "and 95 % of it"),
     ];
     legend_row(&mut canvas, (LEFT, 14.0), &entries);
@@ -35,6 +41,23 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         let corner = (LEFT + (place % 2) as f64 * PITCH.0, 54.0 + (place / 2) as f64 * PITCH.1);
         panel(&mut canvas, input, check, (corner, width));
     }
+    let (draws, held) = (checks[0].draws, checks[0].held);
+    let drawn = match draws {
+        0 => " at the parameters of its fit, as their errors are unknown,".to_owned(),
+        _ if draws >= replicates => {
+            ", each time for parameters and starts that are drawn from the covariance of the estimates,".to_owned()
+        }
+        _ => format!(
+            ", in turn for {} at least of parameters and starts from the covariance of the estimates,",
+            counted(draws, "draw")
+        ),
+    };
+    let held = match held {
+        0 => "",
+        _ if draws == 0 => "",
+        1 => " In one environment something stays as it was fitted, as its error is unknown.",
+        _ => " In some environments something stays as it was fitted, as its error is unknown.",
+    };
     let more = match checks.len() - shown {
         0 => String::new(),
         _ => format!(" The first {shown} of {} channels.", checks.len()),
@@ -44,9 +67,9 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         title: "Predictive check",
         description: "Quantiles of data and of simulations over time, by channel.".to_owned(),
         caption: format!(
-            "Quantiles of 5, 50 and 95 % over the environments whose fits are drawn, in stretches of time. Each was simulated {} from its fit, at the times \
-             of its samples and with the noise of the fit; shades hold the quantile in 95 % of the simulations. Data that wander out of them show noise or \
-             equations that are not so. Values below a limit of quantification count as at it, in both.{more}",
+            "Quantiles of 5, 50 and 95 % over the environments whose fits are drawn, in stretches of time. Each was simulated {}{drawn} at \
+             the times of its samples and with the noise of the fit; shades hold the quantile in 95 % of the simulations. Data that wander out of them show \
+             noise or equations that are not so.{held} Values below a limit of quantification count as at it, in both.{more}",
             counted(replicates, "time")
         ),
         canvas,

@@ -18,6 +18,8 @@ const PITCH: (f64, f64) = (424.0, 270.0);
 const PANEL: (f64, f64) = (336.0, 180.0);
 /// Most points of a panel.
 const MOST_POINTS: usize = 3000;
+/// More points than this are small.
+const MANY: usize = 150;
 /// Least residuals of a channel that are drawn.
 const FEWEST: usize = 3;
 /// Lags of the autocorrelation at most; of `n` residuals also `n / 4`.
@@ -84,8 +86,10 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let shown = all.len().min(MOST);
     let has_below = all.iter().take(shown).any(|(_, it)| it.points.iter().any(|point| point.3));
     let mut canvas = Canvas::new("residuals", 840.0, 54.0 + shown as f64 * 2.0 * PITCH.1 - 30.0);
-    let mut entries =
-        vec![(Key::Dot("p-fine-dots"), "standardised residual"), (Key::Line("p-guide"), "95 % of what is expected")];
+    let mut entries = vec![
+        (Key::Dot(dots(all[0].1.points.len())), "standardised residual"),
+        (Key::Line("p-guide"), "95 % of what is expected"),
+    ];
     if has_below {
         entries.push((Key::Circle("p-below"), "below the limit of quantification"));
     }
@@ -128,6 +132,11 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     })
 }
 
+/// The class of so many dots.
+fn dots(count: usize) -> &'static str {
+    if count > MANY { "p-fine-dots" } else { "p-truth-dots" }
+}
+
 /// Every so many of the indices, as many as have room.
 fn thinned(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by(count.div_ceil(MOST_POINTS).max(1))
@@ -152,7 +161,7 @@ fn scattered(
     for at in [-TWO_SIDED, TWO_SIDED] {
         canvas.line("p-guide", plot.at(plot.x.low, at), plot.at(plot.x.high, at));
     }
-    let mut dots = Path::new();
+    let (class, mut dots) = (dots(residuals.points.len()), Path::new());
     for point in thinned(residuals.points.len()).map(|index| &residuals.points[index]) {
         let at = plot.at(place(point), within(point.2));
         match point.3 {
@@ -160,7 +169,7 @@ fn scattered(
             false => dots.dot(at),
         }
     }
-    canvas.path("class=\"p-fine-dots\"", &dots);
+    canvas.path(&format!("class=\"{class}\""), &dots);
 }
 
 /// Sorted residuals against the quantiles that a standard normal sample of as many has.
@@ -178,9 +187,9 @@ fn normal(canvas: &mut Canvas, residuals: &Residuals, (left, top): (f64, f64)) {
     plot.frame(canvas, "");
     canvas.clipped(plot.area(), |canvas| {
         canvas.line("p-guide", plot.at(-9.0, -9.0), plot.at(9.0, 9.0));
-        let mut dots = Path::new();
+        let (class, mut dots) = (dots(sorted.len()), Path::new());
         thinned(sorted.len()).for_each(|index| dots.dot(plot.at(quantile(index), sorted[index])));
-        canvas.path("class=\"p-fine-dots\"", &dots);
+        canvas.path(&format!("class=\"{class}\""), &dots);
     });
 }
 

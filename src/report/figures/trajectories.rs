@@ -4,7 +4,7 @@ use super::driven;
 use super::figure::Figure;
 use super::panel::Panel;
 use crate::report::axis::{Axis, label};
-use crate::report::canvas::{Canvas, Path, SERIES};
+use crate::report::canvas::{Anchor, Canvas, Path, SERIES, shortened};
 use crate::report::input::{Event, Input};
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
@@ -91,6 +91,10 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     };
     let below = first(driven::MOST, input.hidden.len() + input.inputs.len(), below);
     let hidden = first(SERIES, channels, "channels") + &below;
+    let first_of_several = match input.fits.iter().any(|it| it.trajectories.len() > 1) {
+        true => " The first trajectory of each environment; all are on the page of fits.",
+        false => "",
+    };
     let titles: Vec<&str> = panels.iter().map(|panel| panel.title).collect();
     let drivers = match (input.hidden.is_empty(), input.inputs.is_empty()) {
         (true, true) => "",
@@ -102,7 +106,7 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         name: "trajectories",
         title: "Trajectories",
         description: format!("Trajectories of data and prediction{drivers} against time: {}.", titles.join("; ")),
-        caption: format!("{}{hidden}", told(input)),
+        caption: format!("{}{first_of_several}{hidden}", told(input)),
         canvas,
     })
 }
@@ -157,7 +161,14 @@ fn series(
         return;
     };
     let plot = Plot { left, top, width, height, x: x.without_margin(), y };
-    plot.frame(canvas, if shown.start == 0 { panel.title } else { "" });
+    // Beside a panel of the same environment there is room for the whole title.
+    let title = if shown.start == 0 { panel.title } else { "" };
+    if alone && panel.truth.len() == 2 {
+        plot.frame(canvas, "");
+        canvas.text("p-strong", Anchor::Start, (left, top - 10.0), &shortened(title, 760.0, 13.0));
+    } else {
+        plot.frame(canvas, title);
+    }
     let area = (left - 3.0, top - 3.0, width + 6.0, height + 6.0);
     let event =
         |path: Path, it: &Event| path.line([(plot.at(it.time, 0.0).0, top), (plot.at(it.time, 0.0).0, top + height)]);

@@ -20,11 +20,11 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         return None;
     }
     let mut canvas = Canvas::new("waterfall", 840.0, 0.0);
-    legend_row(
-        &mut canvas,
-        (LEFT, 14.0),
-        &[(Key::Circle("p-chosen"), "as good as the best"), (Key::Circle("p-mark"), "worse")],
-    );
+    let mut entries = vec![(Key::Circle("p-chosen"), "as good as the best")];
+    if shown.iter().flat_map(|it| &it.costs).any(|cost| cost.is_finite() && *cost >= SAME) {
+        entries.push((Key::Circle("p-mark"), "worse"));
+    }
+    legend_row(&mut canvas, (LEFT, 14.0), &entries);
     canvas.height = 54.0 + shown.len().div_ceil(2) as f64 * PITCH.1 - 40.0;
     for (place, environment) in shown.iter().enumerate() {
         let corner = (LEFT + (place % 2) as f64 * PITCH.0, 54.0 + (place / 2) as f64 * PITCH.1);

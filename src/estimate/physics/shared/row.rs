@@ -92,7 +92,12 @@ impl SharedFit {
         }
         if let Some(why) = self.left_out.get(id) {
             let what = batch.in_words();
-            fit.turn(fit.status, format!("it took no part in the fit of what all environments share ({what}): {why}"));
+            fit.turn(
+                fit.status,
+                format!(
+                    "it took no part in the fit of what all environments share ({what}): {why}; its own parameters have no standard errors"
+                ),
+            );
         }
         fit
     }

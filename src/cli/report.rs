@@ -1,0 +1,46 @@
+//! `paramill report`.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+use super::output::print;
+use super::report_arguments::Report;
+use crate::pipeline::{Error, Locations, Plan};
+
+/// The variable that names the program which shows pages.
+const BROWSER: &str = "BROWSER";
+/// That program where nothing names one.
+const USUAL: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// Prints the path of the report's page, and shows it where that is asked for.
+pub(crate) fn report(command: &Report) -> Result<u8, Error> {
+    let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
+    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    let (pipeline, page) = (command.pipeline.display(), plan.report_directory().join("index.html"));
+    if plan.report.is_none() {
+        return Err(Error::Usage(format!(
+            "report: {pipeline}: found no section [report]; add it, and run the pipeline"
+        )));
+    }
+    if !page.is_file() {
+        return Err(Error::Usage(format!(
+            "report: {}: found no report; run `paramill run {pipeline}` first",
+            page.display()
+        )));
+    }
+    print(&format!("{}\n", page.display()));
+    if command.open {
+        let program = std::env::var_os(BROWSER).filter(|it| !it.is_empty()).unwrap_or_else(|| OsString::from(USUAL));
+        let shown = Command::new(&program).arg(&page).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        let program = program.display();
+        let found = match shown {
+            Ok(status) if status.success() => return Ok(0),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        return Err(Error::Usage(format!(
+            "report: {program} did not show the page: {found}; open it by hand, or name a browser in {BROWSER}"
+        )));
+    }
+    Ok(0)
+}
