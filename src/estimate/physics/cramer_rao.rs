@@ -77,7 +77,7 @@ pub(crate) fn of_measured(
     let mut budget = Budget::new(settings.max_evaluations, interrupt);
     let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
     let objective = Objective::new(experiment, measured, channels, settings.rtol).ok()?;
-    bounds(experiment, &unknowns, objective.information(&rollout, &unknowns, &[]))
+    bounds(experiment, &unknowns, objective.information(&rollout, &unknowns, &[], 1.0))
 }
 
 /// The bounds by the information of all values.

@@ -483,8 +483,7 @@ impl<'a> Estimator<'a> {
             let experiment = Experiment::new(Cow::Borrowed(&model), series, initial_state, Loss::Squares);
             let states = match initial_state {
                 InitialState::Observed => {
-                    let mut budget = Budget::new(self.physics.max_evaluations, self.interrupt);
-                    experiment.states(&self.physics, &mut budget)
+                    experiment.states(&self.physics, &mut Budget::new(self.physics.max_evaluations, self.interrupt))
                 }
                 InitialState::Estimated => {
                     fitted_trajectories(&experiment, self.settings, &self.physics, None, self.interrupt)
