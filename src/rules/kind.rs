@@ -141,11 +141,10 @@ impl Kind {
         }
         let name = self.name();
         // A library is one linear layer of products: it has neither a first layer with a bias, nor halves, nor layers to factor.
-        if !self.owns_weights() || self == Kind::Leads {
-            if matches!(model, models::Settings::Library { .. }) {
-                let found = format!("\"{name}\" with a library of products");
-                return Some(("rule", found, "a network, which this rule is for"));
-            }
+        let needs_network = !self.owns_weights() || self == Kind::Leads;
+        if needs_network && matches!(model, models::Settings::Library { .. }) {
+            let found = format!("\"{name}\" with a library of products");
+            return Some(("rule", found, "a network, which this rule is for"));
         }
         (adapted != AdaptedLayers::All).then(|| {
             let found = format!("\"{}\" with rule \"{name}\"", adapted.name());

@@ -52,16 +52,28 @@ fn a_rule_whose_environments_own_weights_leads_to_errors_of_trajectories() {
         assert_eq!(refused.status.code(), Some(2), "{problems}");
         assert!(problems.contains("[map]") && problems.contains(name), "{problems}");
 
-        let output = paramill(&[&["run", "pairs.toml", "--device", "cpu", "--workspace", name][..], &more].concat());
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let iterations = ["--set", "estimate.iterations=2000"];
+        let run = ["run", "pairs.toml", "--device", "cpu", "--workspace", name];
+        let output = paramill(&[&run[..], &more, &iterations].concat());
+        // A fit of many weights to few values may not have ended; it is told with the error that it has.
+        assert!(matches!(output.status.code(), Some(0 | 4 | 5)), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let manifest = fs::read(root.path().join(name).join("estimates/manifest.json")).unwrap();
         let manifest: Value = serde_json::from_slice(&manifest).unwrap();
         assert_eq!(manifest["context_dimension"], 0, "{name}");
         assert!(root.path().join(name).join("report/index.html").is_file(), "{name}");
         let error = |of: &str| manifest["evaluation"][of].as_f64().unwrap();
         errors.push([error("mse_in_domain"), error("mse_adaptation")]);
+        let predicted = paramill(
+            &[&["predict", "pairs.toml", "--workspace", name, "--environment", "adapt-00000"][..], &more].concat(),
+        );
+        let refusal = String::from_utf8_lossy(&predicted.stderr).into_owned();
+        assert!(refusal.contains("own weights"), "{refusal}");
+        assert!(!predicted.status.success(), "{name}");
     }
-    panic!("{errors:#?}");
+    // One model of all environments is as bad on each as they differ; adapted ones are better, those that fit most so.
+    let [erm, multi_task, leads, maml] = errors[..] else { panic!("four rules") };
+    assert!(multi_task[0] < 0.3 * erm[0] && leads[0] < 0.3 * erm[0] && maml[0] < erm[0], "{errors:?}");
+    assert!(multi_task[1] < erm[1] && leads[1] < erm[1] && maml[1] < erm[1], "{errors:?}");
 }
 
 /// Parameters of new pairs, within 5 % in the mean.
