@@ -72,7 +72,7 @@ fn line(pipeline: &Path, rounds: usize) -> Result<String, Failure> {
         .collect();
     let batch = Batch::new(state.size(), &[], &segments, (0, 0));
     let model = settings.model.build(&state, 0);
-    let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
+    let rule = settings.rule.build(model.layout(), settings.shape(d));
     let (engine, _) = COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F64)?;
 
     let library = settings.model.library(&state, 0);

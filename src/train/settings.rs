@@ -135,7 +135,7 @@ impl Default for Settings {
 
 impl Settings {
     /// What the rule is built for, with contexts of `d` values.
-    pub(crate) fn shape(&self, d: usize) -> rules::Shape {
+    pub fn shape(&self, d: usize) -> rules::Shape {
         rules::Shape { adapted: self.adapted_layers, context_dimension: d, inner_rate: self.inner_rate }
     }
 
