@@ -155,7 +155,7 @@ impl<'a> Step<'a> {
             .collect();
         let settings = train::Settings::default();
         let (model, d) = (settings.model.build(&StateShape::new(channels, None), 0), 2);
-        let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
+        let rule = settings.rule.build(model.layout(), settings.shape(d));
         let weights = model.initial_weights(&mut Stream::new(0, "initial-weights", &[]));
         let mut trained = rule.initial_shared(weights, 0.1, &mut Stream::new(0, "initial-shared", &[]));
         trained.resize(trained.len() + environments.len() * d, 0.0);
@@ -168,7 +168,7 @@ impl<'a> Step<'a> {
         let settings = &self.settings;
         let state = StateShape::new(self.channels, None);
         let model = settings.model.build(&state, 0);
-        let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2);
+        let rule = settings.rule.build(model.layout(), settings.shape(2));
         let weights = model.layout().size();
         let (engine, _) =
             COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F32)?;
