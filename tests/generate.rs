@@ -11,6 +11,8 @@ use paramill::schema::{Split, Trajectory};
 
 #[path = "generate/equations.rs"]
 mod equations;
+#[path = "generate/inputs.rs"]
+mod inputs;
 #[path = "generate/observation.rs"]
 mod observation;
 #[path = "generate/outputs.rs"]

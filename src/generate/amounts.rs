@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Amounts {
-    /// The input of the system by which they are given (`doses` of the system).
+    /// The input of the system by which they are given: of its `doses`, its `reset`, or an `interval` of a steady state.
     pub input: String,
     /// Time of the first one.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub time: f64,
-    /// How much is given each time.
+    /// How much is given each time; 1 of a reset, and of a steady state its interval.
     #[schemars(range(min = 0))]
     pub amount: f64,
     /// How many there are.

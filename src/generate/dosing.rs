@@ -1,16 +1,14 @@
-//! Amounts that are given at once to simulated trajectories.
+//! The inputs of simulated trajectories: amounts that are given at once, and known signals.
 //!
-//! ```text
-//! y+ = y- + F a e_i        at the time t + l
-//! ```
-//!
-//! `a` amount given at `t`, `F` its bioavailability, `l` its lag, `e_i` the unit vector of its state. The sample of a time comes before what is given
-//! then. A dataset has the sum of all amounts so far as an input, which is held, and a sample without a measurement wherever one is given.
+//! The sample of a time comes before what is given then. A dataset has the sum of all amounts so far as an input, which is held, and a sample without
+//! a measurement wherever one is given or a signal bends.
 
 use super::amounts::Amounts;
+use super::course::Course;
 use super::settings::Settings;
-use crate::expressions::Dual;
 use crate::problems::Problems;
+use crate::schema::Between;
+use crate::signals::Signal;
 use crate::systems::System;
 
 /// Most amounts of one line of the settings.
@@ -19,12 +17,13 @@ const MOST: usize = 10_000;
 /// What is given by the inputs of a system.
 pub(crate) struct Dosing {
     /// Time, index of the input, amount, in the order of time.
-    given: Vec<(f64, usize, f64)>,
-    inputs: usize,
+    pub given: Vec<(f64, usize, f64)>,
+    /// Of each input `[U]` that is a signal.
+    signals: Vec<Option<Signal>>,
 }
 
 impl Dosing {
-    /// The amounts of `settings` before `end`.
+    /// The amounts of `settings` before `end`, and the signals.
     pub(crate) fn new(settings: &Settings, system: &System, end: f64) -> Self {
         let of_line = |line: &Amounts| {
             let input = system.inputs.iter().position(|it| it.name == line.input).unwrap_or_default();
@@ -34,54 +33,66 @@ impl Dosing {
         let mut given: Vec<(f64, usize, f64)> =
             settings.doses.iter().flat_map(of_line).filter(|it| it.0 < end && it.2 > 0.0).collect();
         given.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Dosing { given, inputs: system.inputs.len() }
+        let signal = |name: &String| settings.signals.iter().find(|it| it.input == *name).map(Course::signal);
+        Dosing { given, signals: system.inputs.iter().map(|it| signal(&it.name)).collect() }
     }
 
-    /// The sums of amounts `[U]` that were given up to a time.
-    fn sums(&self, time: f64) -> Vec<f64> {
-        let mut sums = vec![0.0; self.inputs];
-        self.given.iter().filter(|it| it.0 <= time).for_each(|it| sums[it.1] += it.2);
-        sums
+    /// How an input goes on between samples.
+    pub(crate) fn between(&self, input: usize) -> Between {
+        self.signals[input].as_ref().map_or(Between::Hold, |it| it.between)
     }
 
-    /// `parameters` with the inputs at a time behind them, as a field reads them.
+    /// The inputs `[U]` at a time: signals, and sums of amounts that were given until then.
+    fn values(&self, time: f64) -> Vec<f64> {
+        let value = |(input, signal): (usize, &Option<Signal>)| match signal {
+            Some(signal) => signal.at(time),
+            None => self.given.iter().filter(|it| it.0 <= time && it.1 == input).map(|it| it.2).sum(),
+        };
+        self.signals.iter().enumerate().map(value).collect()
+    }
+
+    /// `parameters` with the inputs from a time on behind them, as a field reads them.
     pub(crate) fn with_inputs(&self, parameters: &[f64], time: f64) -> Vec<f64> {
         let mut all = parameters.to_vec();
-        if self.inputs > 0 {
-            all.extend(self.sums(time).into_iter().flat_map(|sum| [sum, 0.0]));
-            all.push(time);
+        if self.signals.is_empty() {
+            return all;
         }
+        for (value, signal) in self.values(time).into_iter().zip(&self.signals) {
+            let slope = signal.as_ref().filter(|it| it.between == Between::Linear).map_or(0.0, |it| slope(it, time));
+            all.extend([value, slope]);
+        }
+        all.push(time);
         all
     }
 
-    /// The jumps of states: time, index of the state, and by how much, in the order of time.
-    pub(crate) fn jumps(&self, system: &System, parameters: &[f64]) -> Vec<(f64, usize, f64)> {
-        let Some(doses) = &system.doses else { return Vec::new() };
-        let all: Vec<Dual> = self.with_inputs(parameters, 0.0).into_iter().map(Dual::from).collect();
-        let mut of_ways = vec![Dual::default(); 2 * doses.ways.len()];
-        doses.field.first(&all, Dual::from(0.0), &[], &mut of_ways);
-        let ways = || doses.ways.iter().zip(of_ways.chunks_exact(2));
-        let jumps = self.given.iter().flat_map(|&(time, input, amount)| {
-            let own = ways().filter(move |(way, _)| way.input == input);
-            own.map(move |(way, of)| (time + of[1].value, way.state, amount * of[0].value))
-        });
-        // Inputs jump when something is given, states a lag later.
-        let mut jumps: Vec<(f64, usize, f64)> = jumps.chain(self.given.iter().map(|it| (it.0, 0, 0.0))).collect();
-        jumps.sort_by(|a, b| a.0.total_cmp(&b.0));
-        jumps
+    /// The times at which signals jump or bend, with the index of each and by how much it rises there.
+    pub(crate) fn bends(&self) -> impl Iterator<Item = (f64, usize, f64)> {
+        self.signals.iter().enumerate().flat_map(|(input, signal)| {
+            signal.iter().flat_map(move |signal| {
+                let held = signal.between == Between::Hold;
+                (0..signal.times.len()).map(move |n| {
+                    let before = if n > 0 { signal.values[n - 1] } else { signal.values[0] };
+                    (signal.times[n], input, if held { signal.values[n] - before } else { 0.0 })
+                })
+            })
+        })
     }
 
-    /// Samples `channels [T, C]` at `times [T]` with one more, without measurements, wherever something is given between them; and the inputs `[T, U]`
-    /// at all of them.
+    /// Samples `channels [T, C]` at `times [T]` with one more, without measurements, wherever something is given or bends between them; and the inputs
+    /// `[T, U]` at all of them.
     pub(crate) fn with_samples(&self, times: Vec<f64>, channels: Vec<f64>) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        if self.inputs == 0 {
+        if self.signals.is_empty() {
             return (times, channels, Vec::new());
         }
         let c = channels.len() / times.len().max(1);
         let (mut all, mut values) = (Vec::new(), Vec::new());
-        let mut given = self.given.iter().map(|it| it.0).peekable();
+        let first = times.first().copied().unwrap_or(0.0);
+        let mut changes: Vec<f64> = self.given.iter().map(|it| it.0).chain(self.bends().map(|it| it.0)).collect();
+        changes.retain(|at| *at >= first);
+        changes.sort_by(f64::total_cmp);
+        let mut changes = changes.into_iter().peekable();
         for (time, sample) in times.iter().zip(channels.chunks_exact(c)) {
-            while let Some(at) = given.next_if(|at| at < time) {
+            while let Some(at) = changes.next_if(|at| at < time) {
                 if all.last().is_none_or(|last| *last < at) {
                     all.push(at);
                     values.extend(std::iter::repeat_n(f64::NAN, c));
@@ -90,33 +101,69 @@ impl Dosing {
             all.push(*time);
             values.extend(sample);
         }
-        let inputs = all.iter().flat_map(|time| self.sums(*time)).collect();
+        let inputs = all.iter().flat_map(|time| self.values(*time)).collect();
         (all, values, inputs)
     }
 }
 
+/// The slope of a signal on straight lines from a time on.
+fn slope(signal: &Signal, time: f64) -> f64 {
+    let next = signal.times.partition_point(|at| *at <= time);
+    match (next.checked_sub(1), signal.times.get(next)) {
+        (Some(n), Some(at)) => (signal.values[next] - signal.values[n]) / (at - signal.times[n]),
+        _ => 0.0,
+    }
+}
+
 impl Settings {
-    /// Adds what is wrong with `doses`, and inputs of the system that nothing drives.
-    pub(super) fn check_doses(&self, system: &System, problems: &mut Problems) {
-        let is_given = |name: &str| {
-            let index = system.inputs.iter().position(|it| it.name == name);
-            system.doses.iter().flat_map(|doses| &doses.ways).any(|way| Some(way.input) == index)
+    /// Adds what is wrong with `doses` and `signals`, and inputs of the system that nothing drives.
+    pub(super) fn check_inputs(&self, system: &System, problems: &mut Problems) {
+        let index = |name: &str| system.inputs.iter().position(|it| it.name == name);
+        // Sums of amounts: doses, resets, and intervals of steady states.
+        let is_sum = |name: &str| {
+            let index = index(name);
+            system.doses.iter().any(|doses| {
+                let mut of_ways = doses.ways.iter().map(|way| way.input).chain(doses.reset);
+                index.is_some_and(|index| of_ways.any(|it| it == index) || doses.intervals().any(|it| it.0 == index))
+            })
         };
-        let others: Vec<&str> =
-            system.inputs.iter().map(|it| it.name.as_str()).filter(|name| !is_given(name)).collect();
-        if !others.is_empty() {
+        let all = || system.inputs.iter().map(|it| it.name.as_str());
+        let is_signal = |name: &str| self.signals.iter().any(|it| it.input == name);
+        let idle: Vec<&str> = all().filter(|name| !is_sum(name) && !is_signal(name)).collect();
+        if !idle.is_empty() {
             problems.add(
-                "system",
-                format!("`{}` with the inputs {}", system.name, others.join(", ")),
-                "a system whose inputs are amounts that are given at once: `generate` has no other signals to drive it with",
-                "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
+                "signals",
+                format!("`{}` with the inputs {}, which nothing drives", system.name, idle.join(", ")),
+                "a signal for every input that is no sum of amounts",
+                "add [[generate.signals]] with `input`, `times` and `values`, or write it as a function of `t`",
             );
         }
-        let names: Vec<&str> = system.inputs.iter().map(|it| it.name.as_str()).filter(|name| is_given(name)).collect();
+        let sums: Vec<&str> = all().filter(|name| is_sum(name)).collect();
+        let others: Vec<&str> = all().filter(|name| !is_sum(name)).collect();
+        for (index, line) in self.signals.iter().enumerate() {
+            let key = |name: &str| format!("signals.{index}.{name}");
+            if !others.contains(&line.input.as_str()) {
+                problems.unknown(key("input"), &line.input, "input that is a signal", &others);
+            }
+            if self.signals[..index].iter().any(|it| it.input == line.input) {
+                problems.add(key("input"), format!("`{}` again", line.input), "each input once", "remove one of them");
+            }
+            let ascends = line.times.array_windows().all(|[a, b]| a < b) && line.times.iter().all(|it| it.is_finite());
+            let shown = format!("{:?}", line.times);
+            problems.require(ascends && !line.times.is_empty(), key("times"), shown, "ascending times", "correct them");
+            let is_whole = line.values.len() == line.times.len() && line.values.iter().all(|it| it.is_finite());
+            problems.require(
+                is_whole,
+                key("values"),
+                format!("{} values for {} times", line.values.len(), line.times.len()),
+                "a finite number for each time",
+                "correct them",
+            );
+        }
         for (index, line) in self.doses.iter().enumerate() {
             let key = |name: &str| format!("doses.{index}.{name}");
-            if !names.contains(&line.input.as_str()) {
-                problems.unknown(key("input"), &line.input, "input by which amounts are given", &names);
+            if !sums.contains(&line.input.as_str()) {
+                problems.unknown(key("input"), &line.input, "input by which amounts are given", &sums);
             }
             for (name, value) in [("time", line.time), ("amount", line.amount)] {
                 let is_size = value.is_finite() && value >= 0.0;

@@ -11,8 +11,10 @@
 pub(crate) mod observation;
 pub(crate) mod samples;
 pub(crate) mod amounts;
+pub(crate) mod course;
 pub(crate) mod settings;
 pub(crate) mod dosing;
+pub(crate) mod happenings;
 pub(crate) mod recorded;
 pub(crate) mod environments;
 pub(crate) mod error;
@@ -21,6 +23,7 @@ pub(crate) mod simulation;
 pub(crate) mod run;
 
 pub use amounts::Amounts;
+pub use course::Course;
 pub(crate) use environments::known_quantities;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};

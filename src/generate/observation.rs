@@ -6,6 +6,7 @@
 //! value       z_kc = (y_c(t_k) + n_kc hypot(noise_c, relative_noise_c |y_c(t_k)|)) exp(log_noise_c m_kc)      n_kc, m_kc standard normal
 //! ```
 //!
+//! With `degrees_of_freedom_c`, `n_kc` is of Student's distribution: a normal draw times `sqrt(degrees_of_freedom / q)`, `q` chi-squared.
 //! `y [C]` channels, `k` sample, `c` channel, `dt` sampling interval; on a grid every point has noise of its own. A sample is missing with probability `missing`; the first
 //! and the last never are. A cell of a sample is missing with probability `missing_cells_c`, but for those of the first; a sample of which
 //! every recorded cell is missing is left out, and of the last one all are then there. A rollout starts at the first sample, noise and all,
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::problems::Problems;
 use crate::random::Stream;
@@ -31,6 +33,10 @@ pub struct Observation {
     pub noise: PerChannel,
     /// Standard deviation of Gaussian noise as a share of the value: one number, or a table by channel.
     pub relative_noise: PerChannel,
+    /// Degrees of freedom of Student's distribution, from 1 on: one number, or a table by channel. Noise then has its heavier tails, and `noise` and
+    /// `relative_noise` are its scale; where absent, or 0, it is Gaussian.
+    #[serde(skip_serializing_if = "PerChannel::is_zero")]
+    pub degrees_of_freedom: PerChannel,
     /// Standard deviation of Gaussian noise of the natural logarithm of the value: one number, or a table by channel. It multiplies values that already
     /// have the other noise.
     #[serde(skip_serializing_if = "PerChannel::is_zero")]
@@ -57,6 +63,7 @@ impl Default for Observation {
         Observation {
             noise: PerChannel::Every(0.0),
             relative_noise: PerChannel::Every(0.0),
+            degrees_of_freedom: PerChannel::Every(0.0),
             log_noise: PerChannel::Every(0.0),
             missing: 0.0,
             missing_cells: PerChannel::Every(0.0),
@@ -108,9 +115,15 @@ impl Key {
 }
 
 impl Observation {
-    /// Standard deviation of the noise of a channel: absolute, and as a share of the value, where that is small.
+    /// Standard deviation of the noise of a channel: absolute, and as a share of the value, where that is small. Of Student's noise that of Gaussian
+    /// noise which says as much: the information about its centre is `(n + 1) / (n + 3)` over the squared scale.
     pub(crate) fn deviations(&self, channel: &str) -> (f64, f64) {
-        (self.noise.get(channel), self.relative_noise.get(channel).hypot(self.log_noise.get(channel)))
+        let less = match self.degrees_of_freedom.get(channel) {
+            0.0 => 1.0,
+            n => ((n + 3.0) / (n + 1.0)).sqrt(),
+        };
+        let relative = (less * self.relative_noise.get(channel)).hypot(self.log_noise.get(channel));
+        (less * self.noise.get(channel), relative)
     }
 
     /// The true times `[T]` of the samples planned at `times [T]`, ascending.
@@ -132,9 +145,10 @@ impl Observation {
         let points = size / channels.len();
         let of_channels = channels.iter().map(|channel| {
             let of = |noise: &PerChannel| noise.get(channel);
-            (of(&self.noise), of(&self.relative_noise), of(&self.log_noise))
+            let tails = Some(of(&self.degrees_of_freedom)).filter(|n| *n > 0.0).and_then(|n| ChiSquared::new(n).ok());
+            (of(&self.noise), of(&self.relative_noise), of(&self.log_noise), tails)
         });
-        let deviations: Vec<(f64, f64, f64)> =
+        let deviations: Vec<(f64, f64, f64, Option<ChiSquared>)> =
             of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, points)).collect();
         // Per cell: the probability that it is missing, and whether its channel is recorded.
         let of_channels = channels
@@ -144,14 +158,16 @@ impl Observation {
         let cells_go_missing = cells.iter().any(|(probability, _)| *probability > 0.0);
         let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
         let mut log_noise = key.stream("log noise");
+        let mut of_tails = key.stream("tails");
         let mut missing_cells = key.stream("missing cells");
         let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
         let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
         for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(size)).enumerate() {
             // Every sample draws, so that its draws do not depend on which others are missing.
             let is_missing = missing.unit() < self.missing;
-            let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative, of_log))| {
-                let draw = noise.normal();
+            let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative, of_log, tails))| {
+                let draw =
+                    noise.normal() * tails.map_or(1.0, |it| (it.freedom() / it.inverse_cdf(of_tails.unit())).sqrt());
                 let value = match absolute.hypot(relative * value) {
                     0.0 => *value,
                     deviation => value + deviation * draw,
@@ -182,6 +198,7 @@ impl Observation {
             ("noise", &self.noise),
             ("relative_noise", &self.relative_noise),
             ("log_noise", &self.log_noise),
+            ("degrees_of_freedom", &self.degrees_of_freedom),
             ("missing_cells", &self.missing_cells),
         ];
         for (name, values) in tables {
@@ -199,6 +216,9 @@ impl Observation {
                     let is_probability = (0.0..=1.0).contains(&value);
                     let help = "0.1 leaves out every tenth cell";
                     problems.require(is_probability, key, value, "a probability from 0 to 1", help);
+                } else if name == "degrees_of_freedom" {
+                    let is_tail = value == 0.0 || value.is_finite() && value >= 1.0;
+                    problems.require(is_tail, key, value, "a number from 1 on", "leave it out for Gaussian noise");
                 } else {
                     let is_deviation = value.is_finite() && value >= 0.0;
                     problems.require(is_deviation, key, value, "a finite number, zero or more", "0 is no noise");
@@ -298,6 +318,26 @@ mod tests {
             assert!((mean - value).abs() < 5.0 * deviation / (SAMPLES as f64).sqrt(), "mean {mean}");
             assert!((found - deviation).abs() < 5.0 * deviation / (2.0 * SAMPLES as f64).sqrt(), "deviation {found}");
         }
+    }
+
+    /// The shares of draws beyond one and beyond five scales, which two degrees of freedom have in closed form.
+    #[test]
+    fn tails_are_student_s() {
+        let of_x = PerChannel::Each(BTreeMap::from([("x".to_owned(), 2.0)]));
+        let observation =
+            Observation { noise: PerChannel::Every(0.3), degrees_of_freedom: of_x, ..Observation::default() };
+        let (_, states) = record(&observation);
+        let (_, gaussian) = record(&Observation { noise: PerChannel::Every(0.3), ..Observation::default() });
+        let beyond = |scales: f64| states.iter().step_by(2).filter(|x| (*x - 2.0).abs() > 0.3 * scales).count() as f64;
+        for scales in [1.0, 5.0] {
+            // P(|T| > t) = 1 - t / sqrt(2 + t^2).
+            let expected = 1.0 - scales / f64::sqrt(2.0 + scales * scales);
+            let deviation = (SAMPLES as f64 * expected * (1.0 - expected)).sqrt();
+            let found = beyond(scales);
+            assert!((found - SAMPLES as f64 * expected).abs() < 5.0 * deviation, "{found} {expected}");
+        }
+        // The other channel draws as before.
+        assert!(states.iter().zip(&gaussian).skip(1).step_by(2).all(|(a, b)| a == b));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::amounts::Amounts;
+use super::course::Course;
 use super::observation::Observation;
 use super::samples::sample_count;
 use crate::problems::Problem;
@@ -65,9 +66,13 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>", extend("minItems" = 1, "uniqueItems" = true))]
     pub channels: Option<Vec<String>>,
-    /// Amounts that are given to every trajectory, by inputs that are `doses` of the system.
+    /// Amounts that are given to every trajectory, by inputs that are `doses` of the system. An input that is its `reset` or the `interval` of a steady
+    /// state is given so too: the amount is then 1, or that interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doses: Vec<Amounts>,
+    /// Signals that drive every trajectory: one for each input that is no sum of amounts. An infusion is one whose rate rises, and falls by as much.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Course>,
     /// What sensors make of the trajectories; where absent, the dataset holds the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Observation")]

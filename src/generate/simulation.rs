@@ -11,6 +11,7 @@ use super::dosing::Dosing;
 use super::environments;
 use super::environments::{Environment, known_quantities};
 use super::error::Error;
+use super::happenings::{Repeated, What, happenings, starts};
 use super::observation::Key;
 use super::recorded::Recorded;
 use super::samples::sample_times;
@@ -20,7 +21,7 @@ use crate::dataset::writer::SHARD_VALUES;
 use crate::dataset::{Manifest, Provenance};
 use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
-use crate::schema::{Between, FormatVersion, Input, Quantity, Split, Trajectory};
+use crate::schema::{FormatVersion, Input, Quantity, Split, Trajectory};
 use crate::solve;
 use crate::solve::Work;
 use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
@@ -28,6 +29,11 @@ use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
 const BLOCK_VALUES: usize = 1 << 20;
+
+/// Intervals of repeated doses within which a steady state is reached,
+const INTERVALS: usize = 100_000;
+/// and the change in one of them, in tolerances of integration, below which it is.
+const STILL: f64 = 0.1;
 
 /// Takes the trajectories of these rows, in order.
 pub(crate) type Sink<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<(), Error> + Send + 'a;
@@ -268,7 +274,7 @@ impl Simulation {
         let mut initial = vec![0.0; self.size];
         (self.preset.initial)(&mut || stream.unit(), &mut initial);
         let parameters = |time: f64| self.dosing.with_inputs(&environment.parameters, time);
-        self.system.set_starts(&parameters(f64::NEG_INFINITY), &mut initial);
+        self.system.set_starts(&parameters(self.times[0]), &mut initial);
         let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
         let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
         let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));
@@ -320,15 +326,15 @@ impl Simulation {
         interrupt: &Interrupt,
     ) -> Result<Work, solve::Error> {
         let at = |time: f64| self.dosing.with_inputs(parameters, time);
-        let jumps = self.dosing.jumps(&self.system, parameters);
+        let happenings = happenings(&self.dosing, &self.system, parameters);
         let (Some(&first), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
-        if jumps.is_empty() {
+        if happenings.is_empty() {
             return integrator.integrate(&at(first), &initial, times, states, interrupt);
         }
         let (n, mut state, mut now, mut sample, mut work) = (self.size, initial, first, 1, Work::default());
         states[..n].copy_from_slice(&state);
-        let stop = (end, 0, 0.0);
-        for (time, index, amount) in jumps.into_iter().filter(|it| it.0 < end).chain(std::iter::once(stop)) {
+        let pieces = happenings.iter().filter(|it| it.time >= first && it.time < end).map(|it| (it.time, &it.what));
+        for (time, what) in pieces.chain(std::iter::once((end, &What::Change))) {
             let until = times.partition_point(|sample| *sample <= time);
             if now < time {
                 let mut piece: Vec<f64> = std::iter::once(now).chain(times[sample..until].iter().copied()).collect();
@@ -341,9 +347,66 @@ impl Simulation {
                 state.copy_from_slice(&along[along.len() - n..]);
                 (now, sample) = (time, until);
             }
-            state[index] += amount;
+            match what {
+                What::Change => {}
+                What::Give(index, amount) => state[*index] += amount,
+                What::Reset => {
+                    let doses = self.system.doses.as_ref();
+                    state = doses.map_or(state, |doses| starts(doses, &at(time), time));
+                }
+                What::Steady(repeated, is_added) => {
+                    let guess = if *is_added { vec![0.0; n] } else { state.clone() };
+                    let (steady, spent) = self.steady(integrator, at(time), repeated, (time, guess), interrupt)?;
+                    work += spent;
+                    match is_added {
+                        true => state.iter_mut().zip(steady).for_each(|(state, value)| *state += value),
+                        false => state = steady,
+                    }
+                }
+            }
         }
         Ok(work)
+    }
+
+    /// The state just before what is given every interval is given again, which the next finds as it was: interval after interval from `guess`.
+    fn steady(
+        &self,
+        integrator: &mut Integrator,
+        mut inputs: Vec<f64>,
+        repeated: &Repeated,
+        (time, guess): (f64, Vec<f64>),
+        interrupt: &Interrupt,
+    ) -> Result<(Vec<f64>, Work), solve::Error> {
+        let (n, behind) = (self.size, known_quantities(&self.system).len());
+        let mut changes: Vec<(f64, Option<(usize, f64)>, Option<(usize, f64)>)> = Vec::new();
+        changes.extend(repeated.doses.iter().map(|&(lag, state, amount)| (lag, Some((state, amount)), None)));
+        changes.extend(repeated.ends.iter().map(|&(input, by, after)| (after, None, Some((input, by)))));
+        changes.push((repeated.interval, None, None));
+        changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut state, mut work) = (guess, Work::default());
+        let close = STILL * self.settings.tolerance().rtol;
+        let level = inputs.clone();
+        for _ in 0..INTERVALS {
+            let (mut after, mut now) = (state.clone(), 0.0);
+            inputs.clone_from(&level);
+            for (at, dose, end) in changes.iter().filter(|it| it.0 <= repeated.interval) {
+                if *at > now {
+                    let mut along = vec![0.0; 2 * n];
+                    work += integrator.integrate(&inputs, &after, &[time + now, time + at], &mut along, interrupt)?;
+                    after.copy_from_slice(&along[n..]);
+                    now = *at;
+                }
+                dose.iter().for_each(|(index, amount)| after[*index] += amount);
+                end.iter().for_each(|(input, by)| inputs[behind + 2 * input] -= by);
+            }
+            let greatest = after.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+            let is_still = state.iter().zip(&after).all(|(a, b)| (a - b).abs() <= close * greatest);
+            state = after;
+            if is_still {
+                return Ok((state, work));
+            }
+        }
+        Err(solve::Error::Restless { time })
     }
 
     /// Channels `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
@@ -365,11 +428,10 @@ impl Simulation {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
             Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
         };
-        let inputs = self
-            .system
-            .inputs
-            .iter()
-            .map(|it| Input { quantity: Quantity::new(&it.name, &it.unit, &it.description), between: Between::Hold });
+        let inputs = self.system.inputs.iter().enumerate().map(|(index, it)| Input {
+            quantity: Quantity::new(&it.name, &it.unit, &it.description),
+            between: self.dosing.between(index),
+        });
         Manifest {
             format: FormatVersion::DATASET,
             kind: "dataset".to_owned(),

@@ -29,7 +29,7 @@ impl Settings {
                 return problems.into_vec();
             }
         };
-        self.check_doses(&system, &mut problems);
+        self.check_inputs(&system, &mut problems);
         if system.preequilibration.is_some() {
             problems.add(
                 "system",

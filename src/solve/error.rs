@@ -29,6 +29,15 @@ pub enum Error {
         /// What was found.
         found: f64,
     },
+    /// What is given again and again leads to no steady state.
+    #[error(
+        "what is given every interval from time {time} on leads to no steady state: it must leave every state again; correct the equations, or leave \
+         out that interval"
+    )]
+    Restless {
+        /// When.
+        time: f64,
+    },
     /// The derivative is not finite, however short the step.
     #[error(
         "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",

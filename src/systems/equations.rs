@@ -55,7 +55,8 @@ pub struct Equations {
     /// What differs between environments.
     #[schemars(length(min = 1, max = MOST_NAMES))]
     pub parameters: Vec<ParameterBounds>,
-    /// Known signals that act on the system: inputs of the dataset by these names. Such a system can be fitted, not simulated.
+    /// Known signals that act on the system: inputs of the dataset by these names. In a simulation they are those of `generate.doses` and
+    /// `generate.signals`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub inputs: Vec<InputSignal>,

@@ -1,6 +1,7 @@
 //! The search for the best of the minima that several starts lead to, and for a rival that explains the data as well.
 //!
-//! Starts are the known parameters of training environments, then parameters spread over the orders of magnitude inside the bounds. A minimum
+//! Starts are the known parameters of training environments, then parameters spread over the orders of magnitude inside the bounds, at last also
+//! parameters beside those of the best minimum. A minimum
 //! is convincing if its residuals are small beside the spread of the data, and at most ten times their [noise](crate::estimate::noise). Known
 //! parameters may then be the only start; without them several starts are compared all the same, as long as that is cheap.
 
@@ -228,6 +229,7 @@ impl Fitter<'_> {
     /// Status and reason if no start leads to a minimum.
     fn explore(&mut self, rough: &mut Pass, starts: &[Vec<f64>]) -> Result<(Vec<Iterate>, Vec<f64>), End> {
         const PHASES: usize = 7;
+        const ROUNDS: usize = 4;
         let asked = self.physics.starts.unwrap_or(0);
         let coordinates = &self.experiment.model.searched();
         let fewest = if starts.is_empty() { FEWEST } else { 0 };
@@ -238,9 +240,9 @@ impl Fitter<'_> {
         // With known parameters first their neighbourhood is searched.
         let screening = if starts.is_empty() { 2 } else { PHASES - 1 };
         let (mut explored, mut screened) = (Explored::default(), Vec::new());
-        for phase in 0..PHASES {
+        for phase in 0..PHASES + ROUNDS {
             if phase == screening {
-                screened = self.screened(rough);
+                screened = self.screened(rough, 0);
             }
             let attempts = match phase {
                 0 if asked > 0 => each_by(&[known, first.as_slice()].concat(), &[Strategy::Direct]),
@@ -255,7 +257,15 @@ impl Fitter<'_> {
                 _ if screening == phase => {
                     each_by(&screened, &[Strategy::Segments, Strategy::Direct, Strategy::Growing])
                 }
-                _ => each_by(&screened, &[Strategy::Segments, Strategy::Growing]),
+                _ if phase < PHASES => each_by(&screened, &[Strategy::Segments, Strategy::Growing]),
+                // Others, and beside the best so far, as long as it explains too little.
+                _ => {
+                    let round = phase - PHASES;
+                    let mut more: Vec<Vec<f64>> =
+                        explored.minima.first().map_or_else(Vec::new, |best| self.around(best, round));
+                    more.extend(self.screened(rough, round + 1));
+                    each_by(&more, &[Strategy::Direct])
+                }
             };
             for (start, strategy) in attempts {
                 match self.minimum(rough, &start, strategy) {

@@ -2,7 +2,7 @@
 
 use super::coordinates::{Coordinate, halton};
 use super::experiment::Experiment;
-use super::fitter::Fitter;
+use super::fitter::{Fitter, Iterate};
 use super::pass::Pass;
 
 /// Starts that are compared at least where no parameters are known.
@@ -11,6 +11,11 @@ pub(crate) const FEWEST: usize = 8;
 const SCREENED: usize = 60;
 /// and how many of them are started from.
 const KEPT: usize = 6;
+/// Starts around the best minimum so far that are tried with them,
+const AROUND: usize = 6;
+/// so far from it: by a factor of `e` to this, or by this share of the value.
+const NEARBY: f64 = 0.25;
+const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
 
 /// How a minimum is reached from a start.
 #[derive(Clone, Copy)]
@@ -33,19 +38,35 @@ pub(crate) fn each_by(starts: &[Vec<f64>], strategies: &[Strategy]) -> Vec<Attem
 
 /// Parameters inside their bounds, evenly spread over the orders of magnitude: those at `places` of the sequence.
 pub(crate) fn spread(coordinates: &[Coordinate], places: std::ops::Range<usize>) -> Vec<Vec<f64>> {
-    const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     let share = |index: usize, k: usize| if index == 0 { 0.5 } else { halton(index, PRIMES[k % PRIMES.len()]) };
     let start = |index| coordinates.iter().enumerate().map(|(k, it)| it.at_share(share(index, k))).collect();
     places.map(start).collect()
 }
 
 impl Fitter<'_> {
-    /// The best of many spread parameters beyond the first [`FEWEST`].
-    pub(crate) fn screened(&mut self, rough: &mut Pass) -> Vec<Vec<f64>> {
-        let all = spread(&self.experiment.model.searched(), FEWEST..FEWEST + SCREENED);
+    /// The best of many spread parameters beyond the first [`FEWEST`], each `round` of others.
+    pub(crate) fn screened(&mut self, rough: &mut Pass, round: usize) -> Vec<Vec<f64>> {
+        let first = FEWEST + round * SCREENED;
+        let all = spread(&self.experiment.model.searched(), first..first + SCREENED);
         let mut best = self.by_error(rough, all);
         best.truncate(KEPT);
         best
+    }
+
+    /// Parameters `[d]` around those of a minimum, as minima often lie beside each other along a valley; each `round` others.
+    pub(crate) fn around(&self, minimum: &Iterate, round: usize) -> Vec<Vec<f64>> {
+        let pairs = || minimum.unknowns.coordinates.iter().zip(&self.experiment.model.coordinates).enumerate();
+        let near = |index: usize| {
+            let moved = pairs().map(|(k, (theta, coordinate))| {
+                let (low, high) = coordinate.ends();
+                let (value, slope) = coordinate.value(*theta);
+                let reach = NEARBY * value.abs() / slope;
+                let by = reach * (2.0 * halton(index, PRIMES[k % PRIMES.len()]) - 1.0);
+                coordinate.value((theta + by).clamp(low, high)).0
+            });
+            moved.collect()
+        };
+        (1 + round * AROUND..=(round + 1) * AROUND).map(near).collect()
     }
 
     /// Parameters in ascending order of the error there; last those from which the trajectories cannot be integrated.
