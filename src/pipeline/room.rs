@@ -3,7 +3,7 @@
 //! In bytes, for `V` values (times, channels, inputs) of a dataset, `E` environments, `p` parameters, `C` channels, `N` samples and `m` trained values:
 //!
 //! ```text
-//! generate:  8 V                            both copies, each compressed to about half of that or less
+//! generate:  8 V                            both copies, compressed (0.98 of it on Lotka-Volterra with 2000 samples a trajectory)
 //! import:    the dataset of before
 //! train:     3 * 32 m                       checkpoints, each with four of every value
 //! estimate:  2 * 8 E (12 + 6 p + 3 C)       the table, and finished blocks; fitted trajectories: 8 N (1 + 2 C)
