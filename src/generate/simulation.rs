@@ -378,7 +378,9 @@ impl Simulation {
         interrupt: &Interrupt,
     ) -> Result<(Vec<f64>, Work), solve::Error> {
         let (n, behind) = (self.size, known_quantities(&self.system).len());
-        let mut changes: Vec<(f64, Option<(usize, f64)>, Option<(usize, f64)>)> = Vec::new();
+        // What happens in an interval, at its time: a dose into a state, and an input that falls at the end of an infusion.
+        type Happening = (f64, Option<(usize, f64)>, Option<(usize, f64)>);
+        let mut changes: Vec<Happening> = Vec::new();
         changes.extend(repeated.doses.iter().map(|&(lag, state, amount)| (lag, Some((state, amount)), None)));
         changes.extend(repeated.ends.iter().map(|&(input, by, after)| (after, None, Some((input, by)))));
         changes.push((repeated.interval, None, None));
