@@ -94,11 +94,11 @@ fn repeated(
     (time, input, interval): (f64, usize, f64),
 ) -> Repeated {
     let given = dosing.given.iter().filter(|it| it.0 == time).flat_map(|&(_, of_dose, amount)| {
-        let is_meant = [Some(input); 2];
-        let ways = doses.ways.iter().zip(of_ways);
-        let own = ways.filter(move |(way, _)| {
-            way.input == of_dose && (way.interval == is_meant[0] || way.superposed == is_meant[1])
-        });
+        let own = doses
+            .ways
+            .iter()
+            .zip(of_ways)
+            .filter(move |(way, _)| way.input == of_dose && [way.interval, way.superposed].contains(&Some(input)));
         own.map(move |(way, (factor, lag))| (*lag, way.state, amount * factor)).collect::<Vec<_>>()
     });
     let is_meant = |rate: usize| {
