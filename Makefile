@@ -110,7 +110,7 @@ test-light: setup-light
 	cargo test --release --locked --no-fail-fast $(LIGHT) $(FAULTS) $(QUICK) --lib --test engine --test train --test estimate --test physics --test cli \
 		--test faults
 
-# Some 330 operations, each met by a kill, by an error and by a disk that stays full: a quarter of an hour on two cores.
+# Some 380 operations, each met by a kill, by an error and by a disk that stays full: a quarter of an hour on two cores.
 test-faults: setup-light
 	PARAMILL_FAULTS=all cargo test --release --locked $(LIGHT) $(FAULTS) $(QUICK) --test faults
 
