@@ -309,7 +309,7 @@ impl Normal {
 fn pseudo_inverse(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<DVector<f64>>, Vec<bool>) {
     let u = matrix.nrows();
     let mut inverse = DMatrix::zeros(u, u);
-    if matrix.iter().any(|value| !value.is_finite()) {
+    if u == 0 || matrix.iter().any(|value| !value.is_finite()) {
         let unit = |index: usize| DVector::from_fn(u, |row, _| f64::from(u8::from(row == index)));
         return (inverse, (0..u).map(unit).collect(), vec![true; u]);
     }

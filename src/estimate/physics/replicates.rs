@@ -110,7 +110,7 @@ impl Resumed<'_> {
 /// A root `R [m, m]` of a covariance, `C = R R'`; of what rounding makes negative, zero.
 fn root(covariance: &DMatrix<f64>) -> DMatrix<f64> {
     let m = covariance.nrows();
-    if covariance.iter().any(|value| !value.is_finite()) {
+    if m == 0 || covariance.iter().any(|value| !value.is_finite()) {
         return DMatrix::zeros(m, m);
     }
     let eigen = covariance.clone().symmetric_eigen();
