@@ -12,7 +12,7 @@
 //! differentiated through them. Source: S. Kay, Fundamentals of Statistical Signal Processing I (1993), section 3.9.
 
 use super::budget::Budget;
-use super::experiment::{Experiment, Unknowns};
+use super::experiment::{Experiment, Rollout, Unknowns};
 use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::normal::Normal;
@@ -37,21 +37,35 @@ pub(crate) struct Place<'a> {
     pub own: Vec<Vec<f64>>,
 }
 
+impl Place<'_> {
+    /// The unknowns there with their rollout; none where there is no start, or the rollout fails.
+    fn roll_out(
+        self,
+        experiment: &Experiment,
+        settings: &PhysicsSettings,
+        interrupt: &Interrupt,
+    ) -> Option<(Unknowns, Rollout)> {
+        let Place { parameters, initial, own } = self;
+        if initial.is_empty() {
+            return None;
+        }
+        let unknowns = Unknowns { initial: initial.to_vec(), own, ..experiment.start(parameters) };
+        let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
+        let mut budget = Budget::new(settings.max_evaluations, interrupt);
+        let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
+        Some((unknowns, rollout))
+    }
+}
+
 /// The bounds `[d]` there; none where the data have no noise, or do not determine the parameters.
 pub(crate) fn standard_errors(
     experiment: &Experiment,
-    Place { parameters, initial, own }: Place,
+    place: Place,
     noise: &[NoiseLevel],
     settings: &PhysicsSettings,
     interrupt: &Interrupt,
 ) -> Option<Vec<f64>> {
-    if initial.is_empty() {
-        return None;
-    }
-    let unknowns = Unknowns { initial: initial.to_vec(), own, ..experiment.start(parameters) };
-    let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-    let mut budget = Budget::new(settings.max_evaluations, interrupt);
-    let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
+    let (unknowns, rollout) = place.roll_out(experiment, settings, interrupt)?;
     let weights = experiment.weights(|trajectory, cell, channel| {
         let NoiseLevel { absolute, relative } = noise[channel];
         let value = rollout.states[trajectory][cell];
@@ -64,18 +78,12 @@ pub(crate) fn standard_errors(
 /// The same for noise of known kind and size, of any [kind](super::likelihood), and values below their limits.
 pub(crate) fn of_measured(
     experiment: &Experiment,
-    Place { parameters, initial, own }: Place,
+    place: Place,
     (measured, channels): (&Measured, &[String]),
     settings: &PhysicsSettings,
     interrupt: &Interrupt,
 ) -> Option<Vec<f64>> {
-    if initial.is_empty() {
-        return None;
-    }
-    let unknowns = Unknowns { initial: initial.to_vec(), own, ..experiment.start(parameters) };
-    let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-    let mut budget = Budget::new(settings.max_evaluations, interrupt);
-    let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
+    let (unknowns, rollout) = place.roll_out(experiment, settings, interrupt)?;
     let objective = Objective::new(experiment, measured, channels, settings.rtol).ok()?;
     bounds(experiment, &unknowns, objective.information(&rollout, &unknowns, &[], 1.0))
 }
