@@ -55,13 +55,17 @@ impl Known {
         if directory.symlink_metadata().is_err() {
             return Ok(Known::default());
         }
-        let (manifest, _) = Manifest::read(directory).map_err(of_table)?;
         let other = |found: String| Error::Unrecognised {
             path: directory.to_owned(),
             found,
             expected: "a table that `paramill estimate` made, or nothing; choose another directory for the table"
                 .to_owned(),
         };
+        // Neither a manifest nor a seal: it never was a table, and is not to be moved away for one.
+        if !directory.is_dir() || [MANIFEST_FILE, SUMS].iter().all(|name| !directory.join(name).exists()) {
+            return Err(other("something else".to_owned()));
+        }
+        let (manifest, _) = Manifest::read(directory).map_err(of_table)?;
         if manifest.files.iter().all(|file| file.path != SOURCES) {
             return Err(other("estimates of a pipeline".to_owned()));
         }

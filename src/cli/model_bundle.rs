@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::model_arguments::{Common, PackModel, UnpackModel};
 use super::output::{print, print_json};
-use crate::checkpoint::{Manifest, name_of_bundle, pack, unpack};
+use crate::checkpoint::{Manifest, is_bundle, name_of_bundle, pack, unpack};
 use crate::digest::sha256_of_file;
 use crate::pipeline::{CURRENT, Error, Locations, Plan, find_version, versions};
 
@@ -18,6 +18,7 @@ pub(crate) fn plan(pipeline: &Path, common: &Common) -> Result<Plan, Error> {
 
 pub(crate) fn packed(command: &PackModel) -> Result<u8, Error> {
     let directory = directory(command)?;
+    is_free(&command.to, &directory)?;
     let manifest = pack(&directory, &command.to)?;
     let sha256 = sha256_of_file(&command.to).map_err(Error::io(&command.to))?;
     if command.common.json {
@@ -26,6 +27,25 @@ pub(crate) fn packed(command: &PackModel) -> Result<u8, Error> {
         print(&format!("{}: the model {}, sha256 {sha256}\n", command.to.display(), manifest.name));
     }
     Ok(0)
+}
+
+/// Only a bundle is replaced, and none is put among the files of the model.
+fn is_free(to: &Path, model: &Path) -> Result<(), Error> {
+    let is_there = to.symlink_metadata().ok();
+    if is_there.is_some_and(|found| !found.is_file() || !is_bundle(to)) {
+        let remedy = "name another file with --to, or move it away";
+        return Err(Error::Usage(format!(
+            "{}: is there already, and is no bundle; expected nothing, or a bundle to replace; {remedy}",
+            to.display()
+        )));
+    }
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(parent).zip(real(model)).is_some_and(|(parent, model)| parent.starts_with(model)) {
+        let remedy = "name a file elsewhere with --to";
+        return Err(Error::Usage(format!("{}: is in the directory of the model; {remedy}", to.display())));
+    }
+    Ok(())
 }
 
 /// The directory of the model that is to be packed.

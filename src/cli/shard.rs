@@ -46,6 +46,12 @@ fn plan(command: &PlanShards) -> Result<u8, Error> {
     };
     let shards = plan_shards(pipeline, set, workspace.as_ref(), stage, compute, division)?;
     let path = command.to.clone().unwrap_or_else(|| ShardPlan::usual_path(&loaded, stage));
+    if path.symlink_metadata().is_ok() && !ShardPlan::is_one(&path) {
+        return Err(Error::Usage(format!(
+            "{}: is there already, and is no plan of shards; expected nothing, or such a plan to replace; name another file with --to",
+            path.display()
+        )));
+    }
     shards.write(&path)?;
     let count = shards.shards.len();
     if command.json {

@@ -79,7 +79,7 @@ pub enum Error {
     Memory { stage: Stage, found: String, most: String, remedy: &'static str },
     /// What a stage will write does not fit on the disk.
     #[error(
-        "stage `{stage}` writes about {needed} MiB, and run.free_mib leaves {kept}; found {free} MiB free at {}; expected room for both; free some, keep          fewer versions (run.models, run.datasets), or lower run.free_mib",
+        "stage `{stage}` writes about {needed} MiB, and run.free_mib leaves {kept}; found {free} MiB free at {}; expected room for both; free some, keep fewer versions (run.models, run.datasets), or lower run.free_mib",
         path.display()
     )]
     NoRoom { stage: Stage, path: PathBuf, needed: u64, kept: u32, free: u64 },

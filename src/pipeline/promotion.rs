@@ -86,7 +86,12 @@ pub fn prune(plan: &Plan, retention: Retention) -> Result<Pruned, Error> {
     let kept_for = f64::from(retention.days) * SECONDS_A_DAY;
     // A version whose name tells no time is not known to be old.
     let is_old = |version: &&Version| retention.days == 0 || version.kept_at().is_some_and(|at| now - at > kept_for);
-    for old in all[..all.len().saturating_sub(retention.newest)].iter().filter(is_old) {
+    // Rejected versions are counted apart: they push out none that one may go back to.
+    let (rejected, accepted): (Vec<Version>, Vec<Version>) =
+        all.into_iter().partition(|version| !version.current && rejection(plan, &version.name).is_some());
+    let beyond = |versions: &[Version]| versions.len().saturating_sub(retention.newest);
+    let old = rejected[..beyond(&rejected)].iter().chain(&accepted[..beyond(&accepted)]);
+    for old in old.filter(is_old) {
         let stays = match (old.current, old.is_of_estimates(plan)?) {
             (true, _) => "it is in use",
             (false, true) => "the estimates were made by it",

@@ -77,7 +77,8 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     if matches!(exit_code, 0 | 4) && keeps && plan.has(Stage::Train) && plan.estimates_by_model() {
         keep_model(plan, run);
     }
-    if matches!(exit_code, 0 | 4)
+    // Of a rejected model (7) too: it stays for inspection, and so does what it was made from.
+    if matches!(exit_code, 0 | 4 | 7)
         && plan.run.datasets > 0
         && let Err(error) = generations::keep(plan, run)
     {

@@ -1,12 +1,13 @@
 //! The trained model that a training starts from.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::error::Error;
 use super::executor::Context;
 use super::fingerprint::MODEL_IN_USE;
 use super::plan::{CURRENT, Plan};
-use crate::checkpoint::{Manifest, Opened, StoredModel};
+use crate::checkpoint::{self, Manifest, Opened, StoredModel};
 use crate::dataset::{Dataset, Parent};
 use crate::estimate;
 use crate::problems::listing;
@@ -19,10 +20,29 @@ use crate::train::{Contexts, WarmStart};
 /// If it cannot be read.
 pub(crate) fn parent(plan: &Plan) -> Result<Option<Parent>, Error> {
     let Some(path) = plan.start_of_training() else { return Ok(None) };
-    let (_, sha256) = Manifest::read(Opened::new(&path)?.directory())?;
+    let is_own = |other: &Path| path.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(a, b)| a == b);
+    if is_own(&plan.model_directory()) {
+        let remedy = "set `run.models = 2` and train.warm_start = \"current\", or name another";
+        return Err(Error::Usage(format!(
+            "train.warm_start: {} is where this pipeline puts its own model; expected a model that stays as it is; {remedy}",
+            path.display()
+        )));
+    }
+    let opened = Opened::new(&path).map_err(|error| damaged(&path, &error))?;
+    let (_, sha256) = Manifest::read(opened.directory()).map_err(|error| damaged(&path, &error))?;
     let is_in_use = plan.train.as_ref().is_some_and(|train| train.warm_start.as_deref() == Some(CURRENT));
     let name = if is_in_use { MODEL_IN_USE } else { "the model to start from" };
     Ok(Some(Parent { name: name.to_owned(), sha256 }))
+}
+
+/// A training is not begun anew from a model that cannot be read: another is to be named.
+fn damaged(path: &Path, error: &checkpoint::Error) -> Error {
+    Error::Unrecognised {
+        path: path.to_owned(),
+        found: format!("no whole model for train.warm_start to start from ({error})"),
+        expected: "one; put another version in use with `paramill model rollback`, or leave train.warm_start out"
+            .to_owned(),
+    }
 }
 
 /// Reads it, and fits contexts of the environments that it does not know.
@@ -31,7 +51,8 @@ pub(crate) fn parent(plan: &Plan) -> Result<Option<Parent>, Error> {
 /// If it cannot be read or computed, or has other quantities than the dataset.
 pub(crate) fn open(plan: &Plan, dataset: &Dataset, context: &Context<'_>) -> Result<Option<WarmStart>, Error> {
     let (Some(train), Some(path)) = (&plan.train, plan.start_of_training()) else { return Ok(None) };
-    let model = StoredModel::read(Opened::new(&path)?.directory())?;
+    let opened = Opened::new(&path).map_err(|error| damaged(&path, &error))?;
+    let model = StoredModel::read(opened.directory()).map_err(|error| damaged(&path, &error))?;
     let run = context.run;
     let of_start = format!("training starts from {}, manifest sha256 {}", path.display(), model.content_hash);
     run.emit(Event::Note(of_start));

@@ -395,6 +395,16 @@ fn promotes(settings: &Settings, splits: &BTreeSet<Split>, problems: &mut Proble
         };
         problems.add("promote", "no split `test`", "it: both models are judged on it", remedy);
     }
+    if let (Some(train), Some(promote)) = (trains(settings), &settings.promote)
+        && train.rule.owns_weights()
+    {
+        let limits =
+            [("coverage", promote.coverage.is_some()), ("forecast_coverage", promote.forecast_coverage.is_some())];
+        for (key, _) in limits.into_iter().filter(|(_, is_given)| *is_given) {
+            let found = format!("a limit, and rule \"{}\", whose models have no intervals", train.rule.name());
+            problems.add(format!("promote.{key}"), found, "a rule with contexts", "remove it, or choose such a rule");
+        }
+    }
     let of_settings = settings.promote.iter().flat_map(|promote| promote.validate());
     problems.extend(of_settings.map(|problem| problem.within("promote")));
     let kept = settings.run.as_ref().map_or(0, |run| run.models);

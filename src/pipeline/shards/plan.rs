@@ -153,6 +153,14 @@ impl ShardPlan {
         atomic::write_file(path, format!("{text}\n").as_bytes()).map_err(Error::io(path))
     }
 
+    /// Whether the file at `path` is a plan, of this version or another, which may be replaced.
+    pub fn is_one(path: &Path) -> bool {
+        let text = regular::read(path).ok().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+        text.is_some_and(|plan| {
+            plan.get("shards").is_some_and(serde_json::Value::is_array) && plan.get("digest").is_some()
+        })
+    }
+
     /// Reads a plan.
     ///
     /// # Errors
