@@ -61,6 +61,13 @@ pub enum Error {
     /// A path leads to nothing that the command takes.
     #[error("{}: found {found}; expected {expected}; check the path", path.display())]
     Unrecognised { path: PathBuf, found: String, expected: String },
+    /// The model that a training is to start from cannot be read.
+    #[error(
+        "{}: train.warm_start: found no whole model ({found}); expected one; put another version in use with `paramill model rollback`, or leave \
+         train.warm_start out",
+        path.display()
+    )]
+    DamagedStart { path: PathBuf, found: String },
     /// A version that the gate did not let through is to come into use.
     #[error(
         "version {version}: was rejected ({why}); expected one that `[promote]` lets through; put it in use all the same with \
@@ -190,7 +197,10 @@ impl Error {
                 _ => 3,
             },
             Error::Import(import::Error::Settings(_)) => 2,
-            Error::Import(_) | Error::MissingArchive { .. } | Error::DamagedInput { .. } => 3,
+            Error::Import(_)
+            | Error::MissingArchive { .. }
+            | Error::DamagedInput { .. }
+            | Error::DamagedStart { .. } => 3,
             Error::Train(error) => match error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
@@ -244,6 +254,7 @@ impl Error {
             Error::NoSuchStage { .. } => "no_such_stage",
             Error::MissingInput { .. } => "missing_input",
             Error::DamagedInput { .. } => "damaged_input",
+            Error::DamagedStart { .. } => "damaged_start",
             Error::NotADataset { .. } => "not_a_dataset",
             Error::DatasetDiffers { .. } => "dataset_differs",
             Error::NoProduct { .. } => "no_product",

@@ -37,12 +37,7 @@ pub(crate) fn parent(plan: &Plan) -> Result<Option<Parent>, Error> {
 
 /// A training is not begun anew from a model that cannot be read: another is to be named.
 fn damaged(path: &Path, error: &checkpoint::Error) -> Error {
-    Error::Unrecognised {
-        path: path.to_owned(),
-        found: format!("no whole model for train.warm_start to start from ({error})"),
-        expected: "one; put another version in use with `paramill model rollback`, or leave train.warm_start out"
-            .to_owned(),
-    }
+    Error::DamagedStart { path: path.to_owned(), found: error.to_string() }
 }
 
 /// Reads it, and fits contexts of the environments that it does not know.
