@@ -29,6 +29,10 @@ pub(super) fn by_equations(command: &Predict, plan: &Plan, quiet: bool) -> Resul
     // Of several systems the one that the environment's row is by.
     let (settings, row) = match command.environment.as_deref() {
         Some(environment) => {
+            if command.system.is_some() {
+                let expected = "the one that its row is by; leave it out, or give --parameters instead";
+                return Err(Error::Usage(format!("--system: found it beside --environment; expected {expected}")));
+            }
             let (split, row) = row_of(plan, environment, &settings)?;
             let (settings, row) = estimate::physics::of_row(&settings, &dataset, &row, &run)?;
             (settings, Some((split, row)))

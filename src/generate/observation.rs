@@ -34,7 +34,7 @@ pub struct Observation {
     /// Standard deviation of Gaussian noise as a share of the value: one number, or a table by channel.
     pub relative_noise: PerChannel,
     /// Degrees of freedom of Student's distribution, from 1 on: one number, or a table by channel. Noise then has its heavier tails, and `noise` and
-    /// `relative_noise` are its scale; where absent, or 0, it is Gaussian.
+    /// `relative_noise` are its scale; where absent, 0, or a million or more, it is Gaussian.
     #[serde(skip_serializing_if = "PerChannel::is_zero")]
     pub degrees_of_freedom: PerChannel,
     /// Standard deviation of Gaussian noise of the natural logarithm of the value: one number, or a table by channel. It multiplies values that already
@@ -114,6 +114,9 @@ impl Key {
     }
 }
 
+/// Degrees of freedom from which on Student's distribution is taken as Gaussian: its variance is larger by two millionths.
+const GAUSSIAN: f64 = 1e6;
+
 impl Observation {
     /// Standard deviation of the noise of a channel: absolute, and as a share of the value, where that is small. Of Student's noise that of Gaussian
     /// noise which says as much: the information about its centre is `(n + 1) / (n + 3)` over the squared scale.
@@ -145,7 +148,9 @@ impl Observation {
         let points = size / channels.len();
         let of_channels = channels.iter().map(|channel| {
             let of = |noise: &PerChannel| noise.get(channel);
-            let tails = Some(of(&self.degrees_of_freedom)).filter(|n| *n > 0.0).and_then(|n| ChiSquared::new(n).ok());
+            let tails = Some(of(&self.degrees_of_freedom))
+                .filter(|n| *n > 0.0 && *n < GAUSSIAN)
+                .and_then(|n| ChiSquared::new(n).ok());
             (of(&self.noise), of(&self.relative_noise), of(&self.log_noise), tails)
         });
         let deviations: Vec<(f64, f64, f64, Option<ChiSquared>)> =

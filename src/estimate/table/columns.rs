@@ -33,7 +33,9 @@ pub(crate) fn repeated_column(
     channels: &[Quantity],
     context_dimension: usize,
 ) -> Option<String> {
-    repeated(&schema(parameters, channels, &[], context_dimension))
+    // A column that only tables of several systems have is no name for a parameter either.
+    let is_model = parameters.iter().any(|it| it.name == "model");
+    repeated(&schema(parameters, channels, &[], context_dimension)).or_else(|| is_model.then(|| "model".to_owned()))
 }
 
 /// A column that stands there twice.

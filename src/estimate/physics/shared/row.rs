@@ -56,6 +56,8 @@ impl SharedFit {
         batch.places.iter().zip(&shared).for_each(|(&place, it)| values[place] = it.0);
         let undetermined: Vec<&str> = self.names_where(|k| !self.covariance[(k, k)].is_finite());
         let at_bound: Vec<&str> = self.names_where(|k| self.active[k]);
+        let unconstrained: Vec<&str> =
+            self.names_where(|k| !self.active[k] && shared.get(k).is_some_and(|it| self.covers_its_range(k, *it)));
         let covariance = self.covariance_of(id, (coordinates, &values), &fit);
         self.widen_trajectories(id, &mut fit);
         let mut shares = vec![1.0; d];
@@ -79,6 +81,12 @@ impl SharedFit {
                 fit.turn(Status::NotConverged, reason);
             } else if !undetermined.is_empty() {
                 let reason = format!("the data of all environments do not determine {}", undetermined.join(", "));
+                fit.turn(Status::Unidentifiable, reason);
+            } else if !unconstrained.is_empty() {
+                let names = unconstrained.join(", ");
+                let reason = format!(
+                    "the data of all environments do not narrow down {names}: any value within the bounds may be"
+                );
                 fit.turn(Status::Unidentifiable, reason);
             } else if !at_bound.is_empty() {
                 let reason = format!("{}, which all environments share, at a bound", at_bound.join(", "));
@@ -114,6 +122,14 @@ impl SharedFit {
         self.batch.places.iter().zip(of_each).for_each(|(&place, it)| placed[place] = Some(it.clone()));
         fit.profiles = placed.into_iter().flatten().collect();
         notes.iter().for_each(|note| fit.turn(fit.status, note.clone()));
+    }
+
+    /// Whether the interval of the shared unknown `k`, of this value and slope by its coordinate, covers all that lies between its bounds.
+    fn covers_its_range(&self, k: usize, (value, slope): (f64, f64)) -> bool {
+        let (Some(coordinate), Some(share)) = (self.batch.coordinates.get(k), self.shares.get(k)) else { return false };
+        let standard_error = slope.abs() * self.covariance[(k, k)].sqrt();
+        let half = quantile(LEVEL, of_share(self.degrees_of_freedom, *share)) * standard_error;
+        value - half <= coordinate.lower && value + half >= coordinate.upper
     }
 
     fn names_where(&self, is_meant: impl Fn(usize) -> bool) -> Vec<&str> {
