@@ -92,6 +92,22 @@ fn trajectories_have_values_of_their_own() {
     }
 }
 
+/// Only the sum of two rates is told, one of them of all environments: neither is known, however well the other holds it.
+#[test]
+fn a_shared_parameter_that_nothing_narrows_down_is_unidentifiable() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &["u"], decays(0.05));
+    let system = OF_TRAJECTORIES
+        .replace("-k * x", "-(k + m) * x")
+        .replace("{ name = \"a\"", "{ name = \"m\", lower = 0.01, upper = 5.0 }, { name = \"a\"");
+    let directory = place.path().join("estimates");
+    let text = settings("physics.scopes = { k = \"all\", a = \"trajectory\" }", &system);
+    let outcome = run(&text, &data, &directory).unwrap();
+    let row: Row = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().swap_remove(0);
+    assert_eq!(row.status, Status::Unidentifiable, "{}", row.reason);
+    assert!(row.reason.contains("do not narrow down k") || row.reason.contains("do not determine k"), "{}", row.reason);
+}
+
 #[test]
 fn priors_and_bounds_hold_for_each_trajectory() {
     let place = tempfile::tempdir().unwrap();
