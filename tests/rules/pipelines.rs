@@ -73,7 +73,8 @@ fn a_rule_whose_environments_own_weights_leads_to_errors_of_trajectories() {
     // One model of all environments is as bad on each as they differ; adapted ones are better, those that fit most so.
     let [erm, multi_task, leads, maml] = errors[..] else { panic!("four rules") };
     assert!(multi_task[0] < 0.3 * erm[0] && leads[0] < 0.3 * erm[0] && maml[0] < erm[0], "{errors:?}");
-    assert!(multi_task[1] < erm[1] && leads[1] < erm[1] && maml[1] < erm[1], "{errors:?}");
+    // A last layer that is fitted to one trajectory knows too little of others.
+    assert!(leads[1] < 0.5 * erm[1] && maml[1] < erm[1], "{errors:?}");
 }
 
 /// Parameters of new pairs, within 5 % in the mean.
