@@ -130,6 +130,9 @@ fn peak(root: &Path, arguments: &[&str]) -> f64 {
 }
 
 /// What a stage is said to take at least, it takes; and it does not take many times that.
+/// What libtorch alone takes of a process that loads it, in MiB, generously.
+const LIBRARIES: f64 = if cfg!(feature = "torch") { 200.0 } else { 0.0 };
+
 #[test]
 fn a_stage_that_takes_more_memory_than_it_may_is_refused_by_a_bound_that_holds() {
     let grid = "[generate.splits.grid]\nenvironments = \"grid\"\ntrajectories = 1\nlimit = 200\n";
@@ -143,6 +146,9 @@ fn a_stage_that_takes_more_memory_than_it_may_is_refused_by_a_bound_that_holds()
         let least = message.strip_prefix(&format!("stage `{stage}` takes at least ")).unwrap();
         let least: f64 = least.split(' ').next().unwrap().parse().unwrap();
         let peak = peak(root, &["run", "pairs.toml", "-q", "--threads", "2", "--stage", stage]);
-        assert!(least >= 4.0 && least <= peak && peak < most * least, "{stage}: at least {least}, took {peak}");
+        assert!(
+            least >= 4.0 && least <= peak && peak < most * least + LIBRARIES,
+            "{stage}: at least {least}, took {peak}"
+        );
     }
 }
