@@ -129,10 +129,10 @@ fn peak(root: &Path, arguments: &[&str]) -> f64 {
     }
 }
 
-/// What a stage is said to take at least, it takes; and it does not take many times that.
 /// What libtorch alone takes of a process that loads it, in MiB, generously.
 const LIBRARIES: f64 = if cfg!(feature = "torch") { 200.0 } else { 0.0 };
 
+/// What a stage is said to take at least, it takes; and it does not take many times that.
 #[test]
 fn a_stage_that_takes_more_memory_than_it_may_is_refused_by_a_bound_that_holds() {
     let grid = "[generate.splits.grid]\nenvironments = \"grid\"\ntrajectories = 1\nlimit = 200\n";
