@@ -6,7 +6,7 @@ use paramill::engine::{Batch, Device, Engine, Native, Precision, Segment, Solver
 use paramill::models::{AdaptedLayers, Mlp, Model};
 use paramill::progress::Interrupt;
 use paramill::random::Stream;
-use paramill::rules::Kind;
+use paramill::rules::{Kind, Shape};
 use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel};
 
 fn batch(environments: usize, rows: usize) -> Batch {
@@ -51,8 +51,9 @@ fn gauss_newton(criterion: &mut Criterion) {
     let (model, settings, interrupt) = (Mlp::new(2, 0, 4, 64), GaussNewton::default(), Interrupt::new());
     let engine = Native::<f64>::new(&model, Solver::Rk4.tableau(1));
     let jacobian = engine.jacobian(&weights(9), &batch(9, 4));
-    for kind in Kind::ALL {
-        let rule = kind.build(model.layout(), AdaptedLayers::All, 2);
+    let shape = Shape { adapted: AdaptedLayers::All, context_dimension: 2, inner_rate: 0.1 };
+    for kind in Kind::ALL.into_iter().filter(|kind| !kind.owns_weights()) {
+        let rule = kind.build(model.layout(), shape);
         let mut trained = rule.initial_shared(weights(1), 0.1, &mut Stream::new(0, "shared", &[]));
         trained.resize(trained.len() + 18, 0.1);
         criterion.bench_function(&format!("gauss_newton/{kind:?}/lv"), |bencher| {

@@ -148,14 +148,14 @@ fn schedule(trial: u64) -> Vec<(f64, Given)> {
     let mut stream = Stream::new(17, "schedule", &[trial]);
     let mut time = |from: f64, to: f64| {
         let time = stream.uniform(from, to);
-        if trial % 2 == 0 { (2.0 * time).round() / 2.0 } else { time }
+        if trial.is_multiple_of(2) { (2.0 * time).round() / 2.0 } else { time }
     };
     let (first, interval) = (time(0.0, 2.0), time(2.5, 5.0));
     let mut all: Vec<(f64, Given)> =
         (0..5).map(|more| (first + interval * f64::from(more), Given::Bolus(10.0))).collect();
     let [early, middle, late] = [time(1.0, 3.0), time(6.0, 9.0), time(14.0, 18.0)];
     all.push((early, Given::Infusion { rate: 2.0, duration: 1.25, every: None }));
-    all.push((middle, Given::Infusion { rate: 3.0, duration: 1.5, every: Some((4.0, trial % 3 != 0)) }));
+    all.push((middle, Given::Infusion { rate: 3.0, duration: 1.5, every: Some((4.0, !trial.is_multiple_of(3))) }));
     all.push((late, Given::Infusion { rate: 1.0, duration: 2.0, every: None }));
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     all

@@ -366,7 +366,7 @@ fn two_parts_of_shared_noise_are_told_apart() {
 #[test]
 fn one_environment_does_not_spoil_shared_noise() {
     let times: Vec<f64> = (0..6).map(|t| 0.7 * f64::from(t)).collect();
-    let exact = |index: u32| if index % 4 == 0 { 0.0 } else { 0.2 };
+    let exact = |index: u32| if index.is_multiple_of(4) { 0.0 } else { 0.2 };
     let scopes = "physics.scopes = { k = \"all\", noise_x_scale = \"all\", noise_x_degrees_of_freedom = \"all\" }";
     let text = format!("noise = \"student\"\nserial_correlation = false\n{scopes}");
     let (rows, _) = estimates(&text, cultures(16, &times, exact));
