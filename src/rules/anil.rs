@@ -9,6 +9,5 @@ use crate::models::{AdaptedLayers, Layout};
 
 /// The rule for a model of this layout, with steps of length `rate`.
 pub(super) fn rule(layout: &Layout, rate: f64) -> OwnWeights {
-    let owned = layout.adapted(AdaptedLayers::Last);
-    OwnWeights { weights: layout.size(), owned, fit: ContextFit::GradientSteps { steps: 1, rate } }
+    OwnWeights::beside_shared(layout, layout.adapted(AdaptedLayers::Last), ContextFit::GradientSteps { steps: 1, rate })
 }

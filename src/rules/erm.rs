@@ -8,5 +8,5 @@ use crate::models::Layout;
 
 /// The rule for a model of this layout.
 pub(super) fn rule(layout: &Layout) -> OwnWeights {
-    OwnWeights { weights: layout.size(), owned: 0..0, fit: ContextFit::GaussNewton }
+    OwnWeights::beside_shared(layout, 0..0, ContextFit::GaussNewton)
 }

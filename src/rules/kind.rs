@@ -7,10 +7,9 @@ use super::cavia_concat::CaviaConcat;
 use super::cavia_film::CaviaFilm;
 use super::coda::{Coda, Locality};
 use super::geps::Geps;
-use super::leads::Leads;
 use super::meta_sgd::MetaSgd;
 use super::rule::Rule;
-use super::{anil, erm, maml, multi_task};
+use super::{anil, erm, leads, maml, multi_task};
 use crate::models;
 use crate::models::{AdaptedLayers, Layout};
 
@@ -89,7 +88,7 @@ impl Kind {
             Kind::CaviaConcat => Box::new(CaviaConcat::new(layout, context_dimension)),
             Kind::CaviaFilm => Box::new(CaviaFilm::new(layout, context_dimension)),
             Kind::Geps => Box::new(Geps::new(layout, context_dimension)),
-            Kind::Leads => Box::new(Leads::new(layout)),
+            Kind::Leads => Box::new(leads::rule(layout)),
             Kind::MultiTask => Box::new(multi_task::rule(layout)),
             Kind::Erm => Box::new(erm::rule(layout)),
             Kind::Maml => Box::new(maml::rule(layout, inner_rate)),
@@ -154,7 +153,7 @@ impl Kind {
 
     /// Why this rule cannot adapt a model of that layout, if so: what was found, and what was expected.
     pub fn layout_problem(self, layout: &Layout) -> Option<(String, &'static str)> {
-        let found = (self == Kind::Leads).then(|| Leads::problem(layout)).flatten()?;
+        let found = (self == Kind::Leads).then(|| leads::problem(layout)).flatten()?;
         Some((found, "an even number, half of it for the shared network and half for the environment's own"))
     }
 }

@@ -20,20 +20,10 @@
 //!
 //! The shared values are `phi`: `S` is the number of weights of `f`.
 
-use super::rule::Rule;
-use super::shared_tensor::SharedTensor;
+use super::context_fit::ContextFit;
+use super::own_weights::OwnWeights;
 use crate::models::{Block, Layout};
 use crate::random::Stream;
-
-/// A network split into a shared half and one of the environment's own.
-pub(super) struct Leads {
-    /// Places of `phi` among the weights `[P]`.
-    shared: Vec<usize>,
-    /// Places of `psi`.
-    own: Vec<usize>,
-    /// `psi_0`.
-    start: Vec<f64>,
-}
 
 /// Whose a weight is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,38 +36,36 @@ enum Side {
     Neither,
 }
 
-impl Leads {
-    /// For a network of this layout.
-    pub(super) fn new(layout: &Layout) -> Self {
-        let mut stream = Stream::new(0, "leads", &[]);
-        let mut leads = Leads { shared: Vec::new(), own: Vec::new(), start: Vec::new() };
-        for (at, block) in layout.blocks.iter().enumerate() {
-            let axes = halved(layout, at);
-            let bound = 1.0 / (fan_in(block) as f64).sqrt();
-            let is_last = layer(block) == layer(layout.blocks.last().expect("a network has layers"));
-            for index in block.range() {
-                let side = side(block, &axes, index - block.offset);
-                if matches!(side, Side::Shared | Side::Both) {
-                    leads.shared.push(index);
-                }
-                if matches!(side, Side::Own | Side::Both) {
-                    leads.own.push(index);
-                    leads.start.push(if is_last { 0.0 } else { stream.uniform(-bound, bound) });
-                }
+/// The rule for a network of this layout.
+pub(super) fn rule(layout: &Layout) -> OwnWeights {
+    let mut stream = Stream::new(0, "leads", &[]);
+    let (mut shared, mut owned, mut start) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, block) in layout.blocks.iter().enumerate() {
+        let axes = halved(layout, at);
+        let bound = 1.0 / (fan_in(block) as f64).sqrt();
+        let is_last = layer(block) == layer(layout.blocks.last().expect("a network has layers"));
+        for index in block.range() {
+            let side = side(block, &axes, index - block.offset);
+            if matches!(side, Side::Shared | Side::Both) {
+                shared.push(index);
+            }
+            if matches!(side, Side::Own | Side::Both) {
+                owned.push(index);
+                start.push(if is_last { 0.0 } else { stream.uniform(-bound, bound) });
             }
         }
-        leads
     }
+    OwnWeights { shared, owned, start, name: "phi", fit: ContextFit::GaussNewton }
+}
 
-    /// What stands in the way of splitting a network of this layout, if anything does.
-    pub(super) fn problem(layout: &Layout) -> Option<String> {
-        let odd = |at: usize| {
-            let block = &layout.blocks[at];
-            halved(layout, at).into_iter().find(|&axis| !block.shape[axis].is_multiple_of(2))
-        };
-        let (at, axis) = (0..layout.blocks.len()).find_map(|at| Some((at, odd(at)?)))?;
-        Some(format!("{} features in `{}`", layout.blocks[at].shape[axis], layout.blocks[at].name))
-    }
+/// What stands in the way of splitting a network of this layout, if anything does.
+pub(super) fn problem(layout: &Layout) -> Option<String> {
+    let odd = |at: usize| {
+        let block = &layout.blocks[at];
+        halved(layout, at).into_iter().find(|&axis| !block.shape[axis].is_multiple_of(2))
+    };
+    let (at, axis) = (0..layout.blocks.len()).find_map(|at| Some((at, odd(at)?)))?;
+    Some(format!("{} features in `{}`", layout.blocks[at].shape[axis], layout.blocks[at].name))
 }
 
 /// The number of the layer of a block named `layers.INDEX.WHAT`.
@@ -121,72 +109,5 @@ fn side(block: &Block, axes: &[usize], at: usize) -> Side {
         (true, false) => Side::Shared,
         (false, true) => Side::Own,
         (false, false) => Side::Both,
-    }
-}
-
-impl Rule for Leads {
-    fn shared_size(&self) -> usize {
-        self.shared.len()
-    }
-
-    fn context_size(&self) -> usize {
-        self.own.len()
-    }
-
-    fn initial_shared(&self, weights: Vec<f64>, _std_dev: f64, _stream: &mut Stream) -> Vec<f64> {
-        self.shared.iter().map(|&index| weights[index]).collect()
-    }
-
-    fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {
-        weights.fill(0.0);
-        for (&index, phi) in self.shared.iter().zip(shared) {
-            weights[index] = *phi;
-        }
-        for ((&index, start), xi) in self.own.iter().zip(&self.start).zip(context) {
-            weights[index] += start + xi;
-        }
-    }
-
-    fn push_forward(
-        &self,
-        _shared: &[f64],
-        _context: &[f64],
-        d_shared: &[f64],
-        d_context: &[f64],
-        d_weights: &mut [f64],
-    ) {
-        self.shared.iter().zip(d_shared).for_each(|(&index, d)| d_weights[index] += d);
-        self.own.iter().zip(d_context).for_each(|(&index, d)| d_weights[index] += d);
-    }
-
-    fn pull_back(
-        &self,
-        _shared: &[f64],
-        _context: &[f64],
-        d_weights: &[f64],
-        d_shared: &mut [f64],
-        d_context: &mut [f64],
-    ) {
-        self.shared.iter().zip(d_shared).for_each(|(&index, d)| *d += d_weights[index]);
-        self.own.iter().zip(d_context).for_each(|(&index, d)| *d += d_weights[index]);
-    }
-
-    fn moving_weights(&self, size: usize) -> Vec<usize> {
-        let mut moves = vec![false; size];
-        self.shared.iter().chain(&self.own).for_each(|&index| moves[index] = true);
-        (0..size).filter(|&index| moves[index]).collect()
-    }
-
-    fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
-        let of_block = |block: &Block| {
-            let places = self.shared.iter().enumerate().filter(|(_, index)| block.range().contains(index));
-            let indices: Vec<usize> = places.map(|(place, _)| place).collect();
-            SharedTensor { name: format!("phi.{}", block.name), shape: vec![indices.len()], indices }
-        };
-        layout.blocks.iter().map(of_block).collect()
-    }
-
-    fn is_affine(&self) -> bool {
-        true
     }
 }

@@ -17,5 +17,5 @@ use crate::models::Layout;
 
 /// The rule for a model of this layout, with steps of length `rate`.
 pub(super) fn rule(layout: &Layout, rate: f64) -> OwnWeights {
-    OwnWeights { weights: layout.size(), owned: 0..layout.size(), fit: ContextFit::GradientSteps { steps: 1, rate } }
+    OwnWeights::beside_shared(layout, 0..layout.size(), ContextFit::GradientSteps { steps: 1, rate })
 }

@@ -11,5 +11,5 @@ use crate::models::{AdaptedLayers, Layout};
 
 /// The rule for a model of this layout.
 pub(super) fn rule(layout: &Layout) -> OwnWeights {
-    OwnWeights { weights: layout.size(), owned: layout.adapted(AdaptedLayers::Last), fit: ContextFit::GaussNewton }
+    OwnWeights::beside_shared(layout, layout.adapted(AdaptedLayers::Last), ContextFit::GaussNewton)
 }

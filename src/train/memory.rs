@@ -42,7 +42,7 @@ pub fn least_memory(settings: &Settings, manifest: &Manifest) -> LeastMemory {
     };
     let data = [Split::Train, Split::Validation].iter().map(of_split).sum();
     let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
-    let dimension = settings.context_dimension.unwrap_or(manifest.parameters.len());
+    let dimension = settings.dimension(manifest.parameters.len());
     let has_context = dimension > 0 || settings.rule.owns_weights();
     let Some(train) = manifest.splits.get(&Split::Train).filter(|_| has_context) else {
         return LeastMemory { data, ..LeastMemory::default() };

@@ -104,11 +104,10 @@ pub fn run_from(
     let manifest = dataset.manifest();
     let environments = data::environments(dataset)?;
     check_splits(dataset, &environments)?;
-    let context_dimension = match settings.context_dimension.unwrap_or(manifest.parameters.len()) {
-        _ if settings.rule.owns_weights() => 0,
-        0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
-        d => d,
-    };
+    let context_dimension = settings.dimension(manifest.parameters.len());
+    if context_dimension == 0 && !settings.rule.owns_weights() {
+        return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() });
+    }
     if let Some(start) = start {
         start.check(settings, context_dimension, manifest)?;
     }

@@ -134,6 +134,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Dimensions `d` of a context for a dataset of so many parameters; none where environments own weights.
+    pub(crate) fn dimension(&self, parameters: usize) -> usize {
+        if self.rule.owns_weights() { 0 } else { self.context_dimension.unwrap_or(parameters) }
+    }
+
     /// What the rule is built for, with contexts of `d` values.
     pub fn shape(&self, d: usize) -> rules::Shape {
         rules::Shape { adapted: self.adapted_layers, context_dimension: d, inner_rate: self.inner_rate }

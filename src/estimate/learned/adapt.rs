@@ -41,7 +41,7 @@ use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};
 use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
-use crate::rules::ContextFit;
+use crate::rules::{ContextFit, Rule};
 
 /// Least tolerance of a rough fit.
 const COARSE_TOLERANCE: f64 = 1e-2;
@@ -115,7 +115,9 @@ impl<'a> Adapter<'a> {
     /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
         if self.model.manifest.rule.owns_weights() {
-            return supports.par_iter().map(|support| self.adapt_weights(support)).collect();
+            let (rule, weights) = (self.model.rule(), self.model.model().layout().size());
+            let of_model = (rule.as_ref(), self.model.shared.as_slice(), weights);
+            return supports.par_iter().map(|support| self.adapt_weights(of_model, support)).collect();
         }
         let together = self.engine.environments_per_batch();
         let tangents = self.model.tangents(self.engine.as_ref());
@@ -172,11 +174,10 @@ impl<'a> Adapter<'a> {
 
 impl Adapter<'_> {
     /// Fits the weights that one environment owns. It is computed alone, so its result depends on no other.
-    fn adapt_weights(&self, support: &Support) -> Adaptation {
+    fn adapt_weights(&self, of_model: (&dyn Rule, &[f64], usize), support: &Support) -> Adaptation {
         let mut batch = padded_batch(&self.units, std::slice::from_ref(support), 1);
         batch.weigh(&self.channel_weights.iter().map(|weight| weight.sqrt()).collect::<Vec<_>>());
-        let rule = self.model.rule();
-        OwnedWeights::new(self.model, rule.as_ref(), self.engine.as_ref(), self.settings, batch).adapt(support)
+        OwnedWeights::new(of_model, self.engine.as_ref(), self.settings, batch).adapt(support)
     }
 }
 

@@ -13,7 +13,6 @@
 
 use super::adaptation::Adaptation;
 use super::support::Support;
-use crate::checkpoint::StoredModel;
 use crate::engine::{Batch, Engine};
 use crate::estimate::settings::Settings;
 use crate::estimate::table::row::Status;
@@ -28,8 +27,11 @@ const INNER_TOLERANCE: f64 = 1e-2;
 
 /// One environment's fit.
 pub(crate) struct OwnedWeights<'a> {
-    model: &'a StoredModel,
     rule: &'a dyn Rule,
+    /// `[S]`.
+    shared: &'a [f64],
+    /// `P`.
+    weights: usize,
     engine: &'a dyn Engine,
     settings: &'a Settings,
     batch: Batch,
@@ -58,16 +60,15 @@ fn sum(a: &[f64], scale: f64, b: &[f64]) -> Vec<f64> {
 }
 
 impl<'a> OwnedWeights<'a> {
-    /// The fit to a batch of one environment, whose values have their weights in the loss.
+    /// The fit to a batch of one environment, whose values have their weights in the loss, of a model of `weights` weights with these `shared` values.
     pub(crate) fn new(
-        model: &'a StoredModel,
-        rule: &'a dyn Rule,
+        (rule, shared, weights): (&'a dyn Rule, &'a [f64], usize),
         engine: &'a dyn Engine,
         settings: &'a Settings,
         batch: Batch,
     ) -> Self {
         let count = batch.count();
-        OwnedWeights { model, rule, engine, settings, batch, count }
+        OwnedWeights { rule, shared, weights, engine, settings, batch, count }
     }
 
     /// Fits the environment of `support`.
@@ -99,8 +100,8 @@ impl<'a> OwnedWeights<'a> {
     }
 
     fn iterate(&self, xi: Vec<f64>, penalty: f64) -> Iterate {
-        let mut weights = vec![0.0; self.model.model().layout().size()];
-        self.rule.decode(&self.model.shared, &xi, &mut weights);
+        let mut weights = vec![0.0; self.weights];
+        self.rule.decode(self.shared, &xi, &mut weights);
         let predictions = self.engine.predict(&weights, &self.batch);
         let observed = predictions.iter().zip(&self.batch.targets).zip(&self.batch.mask);
         let residuals: Vec<f64> = observed.map(|((x, y), m)| if *m > 0.0 { m * (x - y) } else { 0.0 }).collect();
@@ -118,15 +119,15 @@ impl<'a> OwnedWeights<'a> {
     fn pull_back(&self, at: &Iterate, u: &[f64]) -> Vec<f64> {
         let cotangents: Vec<f64> = u.iter().zip(&self.batch.mask).map(|(u, m)| u * m).collect();
         let d_weights = self.engine.pull_back(&at.weights, &cotangents, &self.batch);
-        let (mut d_shared, mut d_xi) = (vec![0.0; self.model.shared.len()], vec![0.0; at.xi.len()]);
-        self.rule.pull_back(&self.model.shared, &at.xi, &d_weights, &mut d_shared, &mut d_xi);
+        let (mut d_shared, mut d_xi) = (vec![0.0; self.shared.len()], vec![0.0; at.xi.len()]);
+        self.rule.pull_back(self.shared, &at.xi, &d_weights, &mut d_shared, &mut d_xi);
         d_xi
     }
 
     /// `(J'J/n + penalty) v`.
     fn curvature(&self, at: &Iterate, v: &[f64], penalty: f64) -> Vec<f64> {
-        let (still, mut direction) = (vec![0.0; self.model.shared.len()], vec![0.0; at.weights.len()]);
-        self.rule.push_forward(&self.model.shared, &at.xi, &still, v, &mut direction);
+        let (still, mut direction) = (vec![0.0; self.shared.len()], vec![0.0; at.weights.len()]);
+        self.rule.push_forward(self.shared, &at.xi, &still, v, &mut direction);
         let moved = self.engine.push_forward(&at.weights, &direction, &self.batch);
         let observed = moved.iter().zip(&self.batch.mask);
         let moved: Vec<f64> = observed.map(|(moved, m)| if *m > 0.0 { m * moved } else { 0.0 }).collect();

@@ -78,7 +78,7 @@ pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
         );
     }
     let parameters = environments.first().map_or(0, |(_, values)| values.len());
-    let d = train.context_dimension.unwrap_or(parameters);
+    let d = train.dimension(parameters);
     let known = environments.len() - unknown.len();
     if settings.map.is_some() && known > 0 {
         enough_for_map(settings, d, known, &mut problems);
@@ -128,17 +128,15 @@ impl Foreseen {
 
     fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
         problems.extend(train.rule_problems().into_iter().map(|problem| problem.within("train")));
-        let d = train.context_dimension.unwrap_or(self.quantities.parameters.len());
-        if train.rule.owns_weights() {
-            // What is wrong with contexts then is said by the rule.
-        } else if d == 0 {
+        let (d, has_contexts) = (train.dimension(self.quantities.parameters.len()), !train.rule.owns_weights());
+        if has_contexts && d == 0 {
             problems.add(
                 "train.context_dimension",
                 "nothing, and a dataset without parameters",
                 "how many numbers tell one environment from another",
                 "add `context_dimension = 2` or the like to [train], or give the dataset parameters",
             );
-        } else if train.contexts == Contexts::Tied && d != self.quantities.parameters.len() {
+        } else if has_contexts && train.contexts == Contexts::Tied && d != self.quantities.parameters.len() {
             let found = format!(
                 "\"tied\", with {} parameters and {d} dimensions of a context",
                 self.quantities.parameters.len()
@@ -167,7 +165,7 @@ impl Foreseen {
                 problems.add("train.model", found, expected, "set another `width`, or choose another rule");
             }
         }
-        if train.rule.owns_weights() {
+        if !has_contexts {
             self.reads_no_parameters(train, settings, problems);
             return;
         }
@@ -218,10 +216,7 @@ impl Foreseen {
                 );
                 let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
-                let d = match &settings.train {
-                    Some(train) if train.rule.owns_weights() => 0,
-                    train => train.as_ref().and_then(|train| train.context_dimension).unwrap_or(known.len()),
-                };
+                let d = settings.train.as_ref().map_or(known.len(), |train| train.dimension(known.len()));
                 self.has_distinct_columns(&self.quantities.parameters, d, problems);
                 if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
                     && let Ok(system) = named.find()
