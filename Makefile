@@ -5,13 +5,14 @@
 # make test-faults  a fault at every single operation on the disk, of which make test takes a sample
 # make test-slurm   shards on Slurm itself: installs it (Debian, as root), three nodes on this machine, with nodes lost and jobs killed
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
+# make results      RESULTS.md anew from the files in results/
 # make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
 # All that is fetched goes to .tools/ (git-ignored): libtorch from PyPI, cmake too where there is none of 3.26 or later, and a Python
 # environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-light demo build build-light test test-light test-faults test-slurm lint bench schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light test-faults test-slurm lint bench results schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -127,6 +128,9 @@ test-slurm: build
 
 bench: build .tools/peers/ready
 	cargo bench --locked
+
+results: build
+	target/release/paramill results results/*.json > RESULTS.md
 
 schemas: build
 	target/release/paramill schema --write schemas

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use assert_cmd::Command;
 use paramill::engine::HAS_TORCH;
-use paramill::pipeline::{Locations, Plan, published};
+use paramill::pipeline::{Locations, Plan, Sweep, published};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -588,6 +588,17 @@ fn every_pipeline_in_the_repository_is_sound() {
         }
     }
     assert!(count > 0);
+    let mut sweeps = 0;
+    for entry in fs::read_dir(directory.join("paper")).unwrap() {
+        for budget in ["tiny", "quick", "full"] {
+            let path = entry.as_ref().unwrap().path();
+            match Sweep::load(&path, &[format!("sweep.budget={budget}")], &Locations::default()) {
+                Ok(sweep) => sweeps += usize::from(sweep.is_some()),
+                Err(problems) => panic!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+            }
+        }
+    }
+    assert!(sweeps >= 39, "{sweeps} sweeps were found");
 }
 
 const DECAY: &str = r#"name = "decay"

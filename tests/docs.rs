@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use paramill::estimate::Status;
-use paramill::pipeline::{Locations, Plan, load_system};
+use paramill::pipeline::{Locations, Plan, Sweep, load_system};
 use paramill::schema::FormatVersion;
 
 fn root() -> &'static Path {
@@ -19,11 +19,12 @@ fn read(path: &Path) -> String {
 
 /// Every page for people, by its path.
 fn pages() -> Vec<(PathBuf, String)> {
-    let mut paths: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-        .into_iter()
-        .chain(["datasets/README.md", "pipelines/archives/README.md"])
-        .map(|name| root().join(name))
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        ["README.md", "RESULTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+            .into_iter()
+            .chain(["datasets/README.md", "pipelines/archives/README.md"])
+            .map(|name| root().join(name))
+            .collect();
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
@@ -162,7 +163,10 @@ fn every_pipeline_and_system_in_a_page_is_sound() {
                 toml::from_str(&block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", path.display()));
             let names_dataset = |stage: &str| table.get(stage).is_some_and(|section| section.get("dataset").is_some());
             let problems = if names_dataset("generate") || names_dataset("import") {
-                Plan::load(&file, &[], &Locations::default()).err()
+                match Sweep::load(&file, &[], &Locations::default()) {
+                    Ok(None) => Plan::load(&file, &[], &Locations::default()).err(),
+                    sweep => sweep.err(),
+                }
             } else if table.contains_key("states") {
                 load_system(&file).unwrap().err()
             } else {
@@ -191,6 +195,26 @@ fn the_reference_pages_are_those_that_the_program_writes() {
         count += 1;
     }
     assert_eq!(count, 3);
+}
+
+#[test]
+fn the_results_are_those_of_the_files_beside_them() {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(root().join("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let output = Command::cargo_bin("paramill").unwrap().arg("results").args(&files).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let stored = read(&root().join("RESULTS.md"));
+    assert!(String::from_utf8(output.stdout).unwrap() == stored, "RESULTS.md is out of date: run `make results`");
+    // Each is of a sweep that is there, and has all its cells, run or not.
+    for file in files {
+        let results: paramill::report::SweepResults = serde_json::from_str(&read(&file)).unwrap();
+        let pipeline = root().join("pipelines/paper").join(format!("{}.toml", results.sweep));
+        let budget = results.budget.iter().map(|name| format!("sweep.budget={name}")).collect::<Vec<_>>();
+        let sweep = Sweep::load(&pipeline, &budget, &Locations::default()).unwrap().unwrap();
+        let names: Vec<&String> = sweep.cells.iter().map(|cell| &cell.name).collect();
+        assert_eq!(results.cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names, "{}", file.display());
+    }
 }
 
 #[test]

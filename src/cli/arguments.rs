@@ -12,7 +12,7 @@ use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
-use super::report_arguments::Report;
+use super::report_arguments::{Report, Results};
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::HAS_TORCH;
@@ -66,6 +66,7 @@ pub(crate) enum Command {
     Check(Check),
     Show(Show),
     Report(Report),
+    Results(Results),
     Schema(Schema),
     List(List),
     #[command(subcommand)]
@@ -88,6 +89,7 @@ impl Command {
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
             Command::Report(_)
+            | Command::Results(_)
             | Command::Schema(_)
             | Command::Import(_)
             | Command::Reference(_)
@@ -114,6 +116,7 @@ Examples:
   paramill run pipelines/lv-demo.toml --set train.steps=2000 --workspace runs/short
   paramill run pipelines/lv-demo.toml --stage estimate --force estimate
   paramill run pipelines/lv-demo.toml --dry-run
+  paramill run pipelines/paper/locality-lv.toml --cell full-l2--seed-0
   paramill run pipelines/lv-demo.toml --executor slurm --dry-run
   paramill run pipelines/lv-demo.toml --quiet --wait --log-format json --log-file logs/lv-demo.log";
 
@@ -132,6 +135,9 @@ pub(crate) struct Run {
     /// Do this stage even if it is up to date
     #[arg(long, value_name = "NAME")]
     pub force: Vec<Stage>,
+    /// Of a sweep, do only this cell
+    #[arg(long, value_name = "NAME")]
+    pub cell: Vec<String>,
     /// Say what would run and why, or print the scripts for Slurm, and do nothing; exit with 8 if something would run
     #[arg(long)]
     pub dry_run: bool,

@@ -8,7 +8,9 @@ use super::check_arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
 use crate::checkpoint::{self, Opened, is_bundle};
-use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system, read_manifest};
+use crate::pipeline::{
+    Checked, Error, Locations, Sweep, check as check_pipeline, check_directory, load_system, read_manifest,
+};
 use crate::problems::many;
 
 /// The result for one path.
@@ -77,6 +79,17 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
         let problems = system.err().unwrap_or_default();
         let lines = problems.iter().map(ToString::to_string).collect();
         return finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines);
+    }
+    match Sweep::load(path, arguments, &Locations::default()) {
+        Ok(None) => {}
+        Ok(Some(sweep)) => {
+            let note = format!("{}; the archive of an import is not checked", many(sweep.cells.len() as u64, "cell"));
+            return Finding { note: Some(note), ..finding(0, Vec::new(), Vec::new()) };
+        }
+        Err(problems) => {
+            let lines = problems.iter().map(ToString::to_string).collect();
+            return finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines);
+        }
     }
     let Checked { settings, archive, warnings, absent } = check_pipeline(path, arguments);
     let exit_code = if settings.is_empty() { 3 } else { 2 };

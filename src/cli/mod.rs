@@ -17,10 +17,13 @@ pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod show;
 pub(crate) mod report;
+pub(crate) mod results;
 pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
+pub(crate) mod threads;
 pub(crate) mod slurm;
+pub(crate) mod sweep;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod estimate;
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Report(command) => report::report(&command),
+        Command::Results(command) => results::results(&command),
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),

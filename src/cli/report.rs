@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::output::print;
 use super::report_arguments::Report;
-use crate::pipeline::{Error, Locations, Plan};
+use crate::pipeline::{Error, Locations, Plan, Sweep};
 
 /// The variable that names the program which shows pages.
 const BROWSER: &str = "BROWSER";
@@ -15,9 +15,17 @@ const USUAL: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 /// Prints the path of the report's page, and shows it where that is asked for.
 pub(crate) fn report(command: &Report) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
-    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
-    let (pipeline, page) = (command.pipeline.display(), plan.report_directory().join("index.html"));
-    if plan.report.is_none() {
+    let pipeline = command.pipeline.display();
+    let (has_report, directory) =
+        match Sweep::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)? {
+            Some(sweep) => (true, sweep.report_directory()),
+            None => {
+                let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+                (plan.report.is_some(), plan.report_directory())
+            }
+        };
+    let page = directory.join("index.html");
+    if !has_report {
         return Err(Error::Usage(format!(
             "report: {pipeline}: found no section [report]; add it, and run the pipeline"
         )));

@@ -27,3 +27,17 @@ pub(crate) struct Report {
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
 }
+
+const RESULTS_EXAMPLES: &str = "\
+Examples:
+  paramill results runs/lv-dimension/sweep.json
+  paramill results results/*.json > RESULTS.md";
+
+/// Print a page in Markdown of the results of sweeps, each with its tables
+#[derive(Debug, Args)]
+#[command(after_help = RESULTS_EXAMPLES)]
+pub(crate) struct Results {
+    /// The results: `sweep.json` of the workspaces of sweeps, or copies
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}

@@ -11,10 +11,12 @@ use super::output::{number, print, print_json, table};
 use super::signals;
 use super::slurm;
 use super::slurm::WOULD_RUN;
+use super::sweep::run as of_sweep;
 use super::terminal::{Style, Terminal, duration};
+use super::threads::start_threads;
 use crate::estimate::Status;
 use crate::pipeline::{
-    Action, Built, Decision, Error, ExecutorChoice, Locations, Options, Plan, Stage, preview, run_recorded,
+    Action, Built, Decision, Error, ExecutorChoice, Locations, Options, Plan, Stage, Sweep, preview, run_recorded,
 };
 use crate::progress;
 use crate::regular;
@@ -23,16 +25,29 @@ use crate::report::Summary;
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     log::begin(&command.log)?;
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
-    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
-    start_threads(command.threads)?;
-    let options = Options {
-        stages: command.stage.clone(),
-        force: command.force.clone(),
-        compute: command.compute.compute(),
-        threads: rayon::current_num_threads(),
+    let sweep = Sweep::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    // Once a pipeline has turned out to be sound.
+    let options = || {
+        start_threads(command.threads)?;
+        Ok::<_, Error>(Options {
+            stages: command.stage.clone(),
+            force: command.force.clone(),
+            compute: command.compute.compute(),
+            threads: rayon::current_num_threads(),
+        })
     };
+    if let Some(sweep) = sweep {
+        return of_sweep(command, &sweep, &options()?, quiet);
+    }
+    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    if let Some(cell) = command.cell.first() {
+        return Err(Error::Usage(format!("found --cell {cell}; expected a pipeline with [sweep]; leave it out")));
+    }
+    let options = options()?;
     if command.executor.unwrap_or(plan.executor) == ExecutorChoice::Slurm {
-        return slurm::submit(command, &plan, &options);
+        let Run { pipeline: file, set, workspace, dry_run, json, .. } = command;
+        let asked = slurm::Asked { file, set, workspace: workspace.as_ref(), dry_run: *dry_run, json: *json };
+        return slurm::submit(&asked, &plan, &options);
     }
     if command.dry_run {
         let decisions = preview(&plan, &options, &Built)?;
@@ -78,19 +93,6 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         }
     }
     Ok(outcome.exit_code())
-}
-
-/// Starts the threads: so many, or as many as the process may use.
-pub(crate) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.or_else(allocated).map_or(0, usize::from));
-    pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
-}
-
-/// The processors that Slurm gave to the job of this process. Where Slurm does not confine its jobs, they see all of the machine's.
-fn allocated() -> Option<u16> {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&count| (1..=1024).contains(&count));
-    std::env::var_os("SLURM_JOB_ID")?;
-    number("SLURM_CPUS_PER_TASK").or_else(|| number("SLURM_CPUS_ON_NODE"))
 }
 
 fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool, exit_code: u8) {

@@ -5,10 +5,10 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::output::{complain, error_as_json, print, print_json};
-use super::run::start_threads;
 use super::shard_arguments::{FailedShards, MergeShards, PlanShards, RunShards, ShardCommand};
 use super::signals;
 use super::terminal::{Style, Terminal};
+use super::threads::start_threads;
 use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::estimate::statuses_in_words;

@@ -14,7 +14,7 @@ use crate::checkpoint::Opened;
 use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, damaged, first_trajectories, survey};
 use crate::estimate;
 use crate::estimate::{ParameterEstimate, Status};
-use crate::pipeline::{Error, Locations, Plan, check_manifest, load_system, read_manifest};
+use crate::pipeline::{Cell, Error, Locations, Plan, Sweep, check_manifest, load_system, read_manifest};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Input, Quantity, Split};
 use crate::systems::{Equations, StartSetting, StateEquation, Values};
@@ -47,6 +47,16 @@ pub(crate) fn show(command: &Show) -> Result<u8, Error> {
             print_json(&json!(equations));
         } else {
             print(&system_card(&equations));
+        }
+        return Ok(0);
+    }
+    if let Some(sweep) = Sweep::load(&command.path, &command.set, &Locations::default()).map_err(Error::Problems)? {
+        let cell = |it: &Cell| json!({ "cell": it.name, "labels": it.labels, "settings": it.plan.effective_json() });
+        match command.json {
+            true => {
+                print_json(&json!({ "sweep": sweep.name, "cells": sweep.cells.iter().map(cell).collect::<Vec<_>>() }))
+            }
+            false => print_file(&sweep.effective_toml()),
         }
         return Ok(0);
     }

@@ -1,8 +1,9 @@
 //! `paramill run --executor slurm`.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
-use super::arguments::Run;
 use super::output::{complain, print, print_json, table};
 use crate::pipeline::submit as hand_in;
 use crate::pipeline::{Error, Job, Options, Plan, Submission, prepare};
@@ -10,10 +11,19 @@ use crate::pipeline::{Error, Job, Options, Plan, Submission, prepare};
 /// Exit code of a dry run that found something to do.
 pub(crate) const WOULD_RUN: u8 = 8;
 
+/// What is to be submitted, and how that is told.
+pub(crate) struct Asked<'a> {
+    /// The pipeline file that the jobs name.
+    pub file: &'a Path,
+    pub set: &'a [String],
+    pub workspace: Option<&'a PathBuf>,
+    pub dry_run: bool,
+    pub json: bool,
+}
+
 /// Submits the jobs of a run, or prints their scripts.
-pub(crate) fn submit(command: &Run, plan: &Plan, options: &Options) -> Result<u8, Error> {
-    let workspace = command.workspace.as_ref();
-    let arguments = (command.pipeline.as_path(), command.set.as_slice(), workspace);
+pub(crate) fn submit(command: &Asked<'_>, plan: &Plan, options: &Options) -> Result<u8, Error> {
+    let arguments = (command.file, command.set, command.workspace);
     let submission = prepare(plan, arguments, options, command.dry_run)?;
     submission.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
     if submission.jobs.is_empty() || command.dry_run {

@@ -9,9 +9,11 @@ use super::status_arguments::Status as Arguments;
 use super::terminal::duration;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::pipeline::{
-    Built, Error, Locations, Options, Plan, Progress, StageShards, StageStatus, State, Status, as_ranges,
+    Built, Error, Locations, Options, Plan, Progress, StageShards, StageStatus, State, Status, Sweep, as_ranges,
     status as stand,
 };
+use crate::problems::many;
+use crate::report::{CellResults, CellState, SweepResults};
 
 pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     if command.workspace.is_some() && command.pipelines.len() > 1 {
@@ -22,7 +24,8 @@ pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     let exit_code = all.iter().filter_map(|(_, it)| it.as_ref().err().map(Error::exit_code)).max().unwrap_or(0);
     if command.json {
         let pipelines = all.iter().map(|(file, it)| match it {
-            Ok(status) => as_json(file, status, command),
+            Ok(Standing::One(status)) => as_json(file, status, command),
+            Ok(Standing::Cells(results)) => json!({ "file": file, "sweep": results }),
             Err(error) => {
                 let mut value = json!({ "file": file });
                 value["error"] = error_as_json(error)["error"].clone();
@@ -35,7 +38,8 @@ pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     let mut texts = Vec::new();
     for (file, it) in &all {
         match it {
-            Ok(status) => texts.push(text(file, status, command)),
+            Ok(Standing::One(status)) => texts.push(text(file, status, command)),
+            Ok(Standing::Cells(results)) => texts.push(of_cells(file, results, command)),
             Err(error) => complain(&error.to_string()),
         }
     }
@@ -43,11 +47,37 @@ pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     Ok(exit_code)
 }
 
-fn of(file: &Path, command: &Arguments) -> Result<Status, Error> {
+/// How a pipeline stands, or the cells of one with `[sweep]`.
+enum Standing {
+    One(Box<Status>),
+    Cells(SweepResults),
+}
+
+fn of(file: &Path, command: &Arguments) -> Result<Standing, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
-    let plan = Plan::load(file, &command.set, &locations).map_err(Error::Problems)?;
     let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
-    stand(&plan, &Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 }, &Built)
+    let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 };
+    if let Some(sweep) = Sweep::load(file, &command.set, &locations).map_err(Error::Problems)? {
+        return Ok(Standing::Cells(sweep.results(&Built, &options)));
+    }
+    let plan = Plan::load(file, &command.set, &locations).map_err(Error::Problems)?;
+    Ok(Standing::One(Box::new(stand(&plan, &options, &Built)?)))
+}
+
+/// The cells of a sweep, each with the file by which it is a pipeline of its own.
+fn of_cells(file: &Path, results: &SweepResults, command: &Arguments) -> String {
+    let (all, done) = (results.cells.len(), results.count(CellState::Done));
+    let mut text = format!("{}: {done} of {} done\n", results.sweep, many(all as u64, "cell"));
+    let mut rows = vec![["cell", "state", "what of it"].map(str::to_owned).to_vec()];
+    let row = |cell: &CellResults| {
+        vec![cell.name.clone(), cell.state.name().to_owned(), cell.error.clone().unwrap_or_default()]
+    };
+    rows.extend(results.cells.iter().map(row));
+    text.push_str(&table(&rows));
+    if done < all {
+        text.push_str(&format!("next: {}\n", of_run(file, command)));
+    }
+    text
 }
 
 fn as_json(file: &Path, status: &Status, command: &Arguments) -> Value {

@@ -130,6 +130,39 @@ impl Document {
         let mut problems = Vec::new();
         self.forget(&path);
         let value = self.value(&mut path.clone(), &value, &mut |_| place.clone(), &mut problems);
+        self.put(&path, value, &place)
+            .map_err(|Unreachable { found, expected, remedy }| refuse(found, &expected, remedy))?;
+        Ok(problems)
+    }
+
+    /// Puts `value`, which is said at `place`, at the dotted `key`.
+    ///
+    /// # Errors
+    /// As [`Document::set`].
+    pub(crate) fn assign(&mut self, key: &str, value: Value, place: &Place) -> Result<(), Box<Problem>> {
+        let refuse = |Unreachable { found, expected, remedy }| {
+            Box::new(Problem::new(Kind::Setting, found, expected, remedy).setting(key).at(place.clone()))
+        };
+        let no_key = || Unreachable {
+            found: format!("the key `{key}`"),
+            expected: "a dotted key".to_owned(),
+            remedy: "write keys with dots between them, such as `train.steps`".to_owned(),
+        };
+        let path = key_path(key).ok_or_else(no_key).map_err(refuse)?;
+        self.forget(&path);
+        self.put(&path, value, place).map_err(refuse)
+    }
+
+    /// Takes the section `name` out.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.forget(&[name.to_owned()]);
+        if let Value::Object(table) = &mut self.root {
+            table.shift_remove(name);
+        }
+    }
+
+    /// Puts `value` at `path`, and the tables that lead to it, all said at `place`.
+    fn put(&mut self, path: &[String], value: Value, place: &Place) -> Result<(), Unreachable> {
         let mut at = &mut self.root;
         for (depth, segment) in path.iter().enumerate() {
             let last = depth + 1 == path.len();
@@ -147,19 +180,23 @@ impl Document {
                 Value::Array(items) => {
                     let count = items.len();
                     let item = segment.parse::<usize>().ok().and_then(|position| items.get_mut(position));
-                    item.ok_or_else(|| {
-                        let expected = format!("a position in the list `{inside}`, which has {count}");
-                        refuse(format!("`{segment}`"), &expected, "count from 0".to_owned())
+                    item.ok_or_else(|| Unreachable {
+                        found: format!("`{segment}`"),
+                        expected: format!("a position in the list `{inside}`, which has {count}"),
+                        remedy: "count from 0".to_owned(),
                     })?
                 }
                 other => {
-                    let found = format!("{} at `{inside}`", describe(other));
-                    return Err(refuse(found, "a table", format!("set `{inside}` itself")));
+                    return Err(Unreachable {
+                        found: format!("{} at `{inside}`", describe(other)),
+                        expected: "a table".to_owned(),
+                        remedy: format!("set `{inside}` itself"),
+                    });
                 }
             };
         }
         *at = value;
-        Ok(problems)
+        Ok(())
     }
 
     /// Replaces the value at `path` by the tree of another file.
@@ -283,6 +320,13 @@ impl Document {
         self.refused.insert(path.clone());
         Value::Null
     }
+}
+
+/// A path that leads through something that is not a table.
+struct Unreachable {
+    found: String,
+    expected: String,
+    remedy: String,
 }
 
 /// A dotted key, list positions in brackets or not, as a path.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::check::read::{missing_stages, read, read_mapping};
 use super::name::pipeline_name;
 use super::plan::{Locations, Plan};
-use crate::problems::Problem;
+use crate::problems::{Kind, Problem};
 use crate::{estimate, import};
 
 impl Plan {
@@ -17,6 +17,14 @@ impl Plan {
         let read = read(file, arguments)?;
         if !read.problems.is_empty() {
             return Err(read.problems);
+        }
+        if read.settings.sweep.is_some() {
+            let remedy = format!(
+                "name the file of a cell, in `cells` of its workspace: `paramill status {}` lists them",
+                file.display()
+            );
+            let problem = Problem::new(Kind::Setting, "[sweep], of many pipelines", "a single pipeline", remedy);
+            return Err(vec![problem.setting("sweep").at(read.document.key_place(&["sweep".to_owned()]))]);
         }
         let without_dataset = missing_stages(&read.document);
         Plan::resolve(pipeline_name(file), read.document, read.settings, locations).ok_or(without_dataset)

@@ -16,11 +16,14 @@
 //!   slurm/                               scripts, logs and jobs where Slurm makes the stages
 //!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
+//!   cells/CELL.toml cells/CELL/          of a sweep: the pipeline of each cell, and its workspace
+//!   sweep.json                           of a sweep: the figures of the cells
 //! ```
 
 pub(crate) mod stage;
 pub(crate) mod error;
 pub(crate) mod slurm_settings;
+pub(crate) mod sweep_settings;
 pub(crate) mod settings;
 pub(crate) mod name;
 pub(crate) mod lines;
@@ -28,6 +31,7 @@ pub(crate) mod document;
 pub(crate) mod plan;
 pub(crate) mod check;
 pub(crate) mod load;
+pub(crate) mod cells;
 pub(crate) mod fingerprint;
 pub(crate) mod finished;
 pub(crate) mod record;
@@ -61,11 +65,13 @@ pub(crate) mod stages;
 pub(crate) mod shards;
 pub(crate) mod slurm;
 pub(crate) mod status;
+pub(crate) mod sweep;
 pub(crate) mod directories;
 pub(crate) mod schemas;
 
 pub use attempt::{Attempt, Progress, Stopped};
 pub use audit::{Act, AuditEntry, Figures, Verdict, audit};
+pub use cells::{Cell, Sweep};
 pub use check::archive::{Checked, check};
 pub use check::system_file::load_system;
 pub use clock::now;
@@ -93,4 +99,6 @@ pub use slurm_settings::{ExecutorChoice, JobSettings, SlurmSettings};
 pub use stage::Stage;
 pub use stages::Built;
 pub use status::{StageStatus, State, Status, status};
+pub use sweep::{CellOutcome, exit_code_of, run_cells};
+pub use sweep_settings::{Axis, AxisRange, SweepSettings, Variant};
 pub use versions::{Version, find_version, versions};

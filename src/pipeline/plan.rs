@@ -171,7 +171,14 @@ impl Plan {
     }
 
     fn of_products(&self) -> Settings {
-        Settings { promote: None, run: None, executor: ExecutorChoice::Local, slurm: None, ..self.effective.clone() }
+        Settings {
+            promote: None,
+            run: None,
+            executor: ExecutorChoice::Local,
+            slurm: None,
+            sweep: None,
+            ..self.effective.clone()
+        }
     }
 
     /// The effective pipeline as JSON, every default filled in.

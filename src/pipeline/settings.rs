@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::slurm_settings::{ExecutorChoice, SlurmSettings};
+use super::sweep_settings::SweepSettings;
 use crate::problems::{Problem, Problems};
 use crate::{estimate, generate, import, report, train};
 
 /// A pipeline: where the data come from, how a model is trained on them, and what is read off it.
 ///
-/// Each section but `[promote]`, `[run]` and `[slurm]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
+/// Each section but `[promote]`, `[run]`, `[slurm]` and `[sweep]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
 /// from the end (`[report]`, then `[estimate]`, and so on).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -62,6 +63,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "SlurmSettings")]
     pub slurm: Option<SlurmSettings>,
+    /// Runs the pipeline once for each combination of some values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SweepSettings")]
+    pub sweep: Option<SweepSettings>,
 }
 
 /// `[report]` of a pipeline.

@@ -33,6 +33,11 @@ pub(crate) struct Comparison {
     pub below_tolerance: Option<bool>,
 }
 
+/// The names of the error figures, in order.
+pub(crate) fn names() -> [&'static str; ERRORS.len()] {
+    ERRORS.map(|(name, _)| name)
+}
+
 /// The lines of the comparison, in the order of the input.
 pub(crate) fn lines(input: &Input) -> Vec<Comparison> {
     input

@@ -31,6 +31,7 @@ pub(crate) mod png;
 pub(crate) mod write;
 pub(crate) mod samples;
 pub(crate) mod drift;
+pub(crate) mod sweep;
 
 pub use drift::{Drift, DriftRun, Place, draw_drift};
 pub use error::Error;
@@ -42,4 +43,5 @@ pub use input::{
 };
 pub(crate) use number::unit as unit_of;
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
+pub use sweep::{CellResults, CellState, SweepResults, results_page};
 pub use write::write;

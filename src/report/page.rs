@@ -64,7 +64,7 @@ h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.s
 ";
 
 /// Sorts, filters and downloads tables; the page shows all without it.
-const SCRIPT: &str = include_str!("page.js");
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 /// Both palettes: light on screen and on paper, dark if the reader's system prefers it.
 fn palettes() -> String {

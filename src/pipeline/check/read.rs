@@ -46,6 +46,15 @@ pub(crate) fn read_mapping(file: &Path, arguments: &[String]) -> Result<Read, Ve
 }
 
 fn read_with(file: &Path, arguments: &[String], missing: fn(&Document) -> Vec<Problem>) -> Result<Read, Vec<Problem>> {
+    let (document, problems) = written(file, arguments)?;
+    settled(document, problems, file, missing)
+}
+
+/// What stands in `file`, with the files of systems that it names, after the `--set` arguments; and the problems of values that no setting can have.
+///
+/// # Errors
+/// As [`read`], of what cannot be read at all.
+pub(crate) fn written(file: &Path, arguments: &[String]) -> Result<(Document, Vec<Problem>), Vec<Problem>> {
     let (mut document, mut problems) = Document::read(file)?;
     problems.extend(system_file::embed(&mut document, file)?);
     for (index, argument) in arguments.iter().enumerate() {
@@ -55,8 +64,31 @@ fn read_with(file: &Path, arguments: &[String], missing: fn(&Document) -> Vec<Pr
         }
     }
     problems.extend(system_file::embed(&mut document, file)?);
+    Ok((document, problems))
+}
+
+/// How a document differs from what a pipeline may be.
+pub(crate) fn differences(document: &Document) -> Vec<Problem> {
     let (schema, validator) = &*SCHEMA;
-    problems.extend(schema::differences(&document, schema, validator));
+    schema::differences(document, schema, validator)
+}
+
+/// The settings of a cell of a sweep: `document` is what stands in `file` after what the cell sets.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_cell(mut document: Document, file: &Path) -> Result<Read, Vec<Problem>> {
+    let problems = system_file::embed(&mut document, file)?;
+    settled(document, problems, file, missing_stages)
+}
+
+fn settled(
+    document: Document,
+    mut problems: Vec<Problem>,
+    file: &Path,
+    missing: fn(&Document) -> Vec<Problem>,
+) -> Result<Read, Vec<Problem>> {
+    problems.extend(differences(&document));
     problems.extend(missing(&document));
     if problems.is_empty() {
         match serde_json::from_value::<Settings>(whole_numbers(document.root())) {

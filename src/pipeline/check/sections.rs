@@ -50,19 +50,20 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
     problems.extend(settings.run.iter().flat_map(RunSettings::validate).map(|problem| problem.within("run")));
     problems.extend(settings.slurm.iter().flat_map(SlurmSettings::validate).map(|problem| problem.within("slurm")));
     problems.extend(disagreements(settings, &|key| document.is_given(&segments(key))));
-    let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {
-        if !figures.contains(&published.figure) {
-            let remedy = did_you_mean(&published.figure, figures.iter().map(String::as_str));
-            problems.add(
-                format!("report.published.{position}.figure"),
-                format!("the figure \"{}\"", published.figure),
-                one_of(&figures),
-                remedy.unwrap_or_else(|| "choose one of them".to_owned()),
-            );
-        }
+        is_a_figure(&published.figure, format!("report.published.{position}.figure"), &mut problems);
     }
     problems.into_vec().into_iter().map(|problem| document.placed(problem)).collect()
+}
+
+/// Adds the problem of a figure that no summary has.
+pub(crate) fn is_a_figure(name: &str, key: String, problems: &mut Problems) {
+    let figures = figures();
+    if !figures.iter().any(|figure| figure == name) {
+        let remedy = did_you_mean(name, figures.iter().map(String::as_str));
+        let remedy = remedy.unwrap_or_else(|| "choose one of them".to_owned());
+        problems.add(key, format!("the figure \"{name}\""), one_of(&figures), remedy);
+    }
 }
 
 /// The figures of a summary that can be compared with a published number.

@@ -1,0 +1,25 @@
+//! `paramill results`.
+
+use std::path::PathBuf;
+
+use super::output::print;
+use super::report_arguments::Results;
+use crate::pipeline::Error;
+use crate::regular;
+use crate::report::{SweepResults, results_page};
+
+pub(crate) fn results(command: &Results) -> Result<u8, Error> {
+    let read = |path: &PathBuf| {
+        let bytes = regular::read(path).map_err(Error::io(path))?;
+        let results = serde_json::from_slice::<SweepResults>(&bytes).map_err(|error| error.to_string());
+        let sound = results.and_then(|it| it.problem().map_or(Ok(it), Err));
+        sound.map_err(|found| Error::Unrecognised {
+            path: path.clone(),
+            found: format!("no results ({found})"),
+            expected: "`sweep.json` of the workspace of a sweep, which `paramill run` writes".to_owned(),
+        })
+    };
+    let all = command.files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    print(&results_page(&all));
+    Ok(0)
+}

@@ -1,0 +1,115 @@
+//! `paramill run`, `status`, `check`, `show` and `report` of a pipeline with `[sweep]`.
+
+use serde_json::{Value, json};
+
+use super::arguments::Run;
+use super::output::{complain, print, print_json, table};
+use super::signals;
+use super::slurm::{self, WOULD_RUN};
+use super::terminal::{Style, Terminal, duration};
+use crate::pipeline::{
+    Action, Built, Cell, CellOutcome, Error, ExecutorChoice, Options, Sweep, exit_code_of, preview, run_cells,
+};
+use crate::printable::printable;
+use crate::progress;
+use crate::report::{CellState, SweepResults};
+
+/// Runs the cells, or says what would run, or submits their jobs.
+pub(crate) fn run(command: &Run, sweep: &Sweep, options: &Options, quiet: bool) -> Result<u8, Error> {
+    let cells = sweep.named(&command.cell)?;
+    if cells.iter().any(|cell| command.executor.unwrap_or(cell.plan.executor) == ExecutorChoice::Slurm) {
+        return submit(command, sweep, &cells, options);
+    }
+    if command.dry_run {
+        return preview_all(command, &cells, options);
+    }
+    signals::listen();
+    let terminal = Terminal::new(Style::detect(quiet));
+    let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    let begun = std::time::Instant::now();
+    let outcomes = run_cells(sweep, &cells, options, command.wait, &Built, &handed)?;
+    terminal.close();
+    let results = sweep.results(&Built, options);
+    sweep.write_results(&results)?;
+    let exit_code = exit_code_of(&outcomes);
+    let took = duration(begun.elapsed().as_secs_f64());
+    terminal.ended(&format!("{}: ended with exit code {exit_code} after {took}", sweep.name));
+    if command.json {
+        print_json(&json!({
+            "sweep": sweep.name,
+            "workspace": sweep.workspace,
+            "cells": outcomes.iter().map(outcome_as_json).collect::<Vec<_>>(),
+            "results": results,
+            "best": results.best().map(|(name, error)| json!({ "name": name, "mse_validation": error })),
+            "report": sweep.report_directory().join("index.html"),
+            "exit_code": exit_code,
+        }));
+    } else {
+        print(&shown(&results));
+        print(&format!("report: {}\n", sweep.report_directory().join("index.html").display()));
+    }
+    Ok(exit_code)
+}
+
+fn outcome_as_json(it: &CellOutcome) -> Value {
+    let error = it.error.as_ref().map(|error| json!({ "kind": error.kind(), "message": error.to_string() }));
+    json!({ "name": it.name, "exit_code": it.exit_code, "error": error })
+}
+
+/// The table of the combinations, and the best of them.
+pub(crate) fn shown(results: &SweepResults) -> String {
+    let mut text = table(&results.table());
+    if let Some((best, error)) = results.best() {
+        text.push_str(&format!("best by validation: {best} ({})\n", super::output::number(error)));
+    }
+    let failed = results.cells.iter().filter(|cell| cell.state == CellState::Failed);
+    for cell in failed {
+        let why = cell.error.as_deref().unwrap_or_default();
+        text.push_str(&format!("failed: {}: {}\n", cell.name, printable(why)));
+    }
+    text
+}
+
+/// What would run of each cell.
+fn preview_all(command: &Run, cells: &[&Cell], options: &Options) -> Result<u8, Error> {
+    let mut rows = vec![["cell", "would run"].map(str::to_owned).to_vec()];
+    let mut all = Vec::new();
+    for cell in cells {
+        let decisions = preview(&cell.plan, options, &Built)?;
+        let to_do: Vec<&str> =
+            decisions.iter().filter(|it| it.action == Action::Run).map(|it| it.stage.name()).collect();
+        let said = if to_do.is_empty() { "up to date".to_owned() } else { to_do.join(", ") };
+        rows.push(vec![cell.name.clone(), said]);
+        all.push(json!({ "cell": cell.name, "workspace": cell.plan.workspace, "stages": decisions }));
+    }
+    let would_run = rows[1..].iter().any(|row| row[1] != "up to date");
+    let exit_code = if would_run { WOULD_RUN } else { 0 };
+    match command.json {
+        true => print_json(&json!({ "cells": all, "exit_code": exit_code })),
+        false => print(&table(&rows)),
+    }
+    Ok(exit_code)
+}
+
+/// Submits the jobs of each cell, whose file they name.
+fn submit(command: &Run, sweep: &Sweep, cells: &[&Cell], options: &Options) -> Result<u8, Error> {
+    if command.json {
+        return Err(Error::Usage(
+            "found --json with the jobs of a sweep; expected it with those of a single pipeline; submit the file of a cell"
+                .to_owned(),
+        ));
+    }
+    let mut exit_code = 0;
+    for cell in cells {
+        let file = match command.dry_run {
+            true => sweep.file_of(cell),
+            false => sweep.write_file_of(cell)?,
+        };
+        let workspace = &cell.plan.workspace;
+        let asked =
+            slurm::Asked { file: &file, set: &[], workspace: Some(workspace), dry_run: command.dry_run, json: false };
+        complain(&format!("{}:", cell.name));
+        exit_code = exit_code.max(slurm::submit(&asked, &cell.plan, options)?);
+    }
+    Ok(exit_code)
+}

@@ -1,0 +1,182 @@
+//! Runs the cells of a sweep one after the other, and gathers what came out of them: `sweep.json` and the page of the sweep.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::attempt::Attempt;
+use super::cells::{Cell, Sweep};
+use super::decide::Action;
+use super::error::Error;
+use super::executor::Executor;
+use super::plan::Plan;
+use super::record::Record;
+use super::recorded::run_recorded;
+use super::runner::{Options, preview};
+use super::stage::Stage;
+use super::sweep_settings::Axis;
+use crate::progress::{Event, Run};
+use crate::report::{CellResults, CellState, SweepResults};
+use crate::schema::TOOL;
+use crate::{atomic, checkpoint, estimate};
+
+/// Exit codes from here on are of signals.
+const SIGNALS: u8 = 128;
+
+/// How a cell went in a run of its sweep.
+#[derive(Debug)]
+pub struct CellOutcome {
+    /// Its name.
+    pub name: String,
+    /// Its exit code.
+    pub exit_code: u8,
+    /// What stopped it.
+    pub error: Option<Error>,
+}
+
+/// Runs these cells of the sweep as pipelines of their own, whatever becomes of one of them, and writes the results after each. A request to stop ends
+/// the sweep; the same command goes on from there.
+///
+/// # Errors
+/// If results cannot be written.
+pub fn run_cells(
+    sweep: &Sweep,
+    cells: &[&Cell],
+    options: &Options,
+    wait: bool,
+    executor: &dyn Executor,
+    run: &Run<'_>,
+) -> Result<Vec<CellOutcome>, Error> {
+    let mut outcomes = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        sweep.write_file_of(cell)?;
+        run.emit(Event::Note(format!("cell {} of {}: {}", index + 1, cells.len(), cell.name)));
+        let recorded = run_recorded(&cell.plan, options, wait, executor, run);
+        let exit_code = recorded.exit_code();
+        let error = recorded.result.err();
+        if let Some(error) = &error {
+            run.emit(Event::Warn(format!("{}: ended with exit code {exit_code}: {error}", cell.name)));
+        }
+        outcomes.push(CellOutcome { name: cell.name.clone(), exit_code, error });
+        if run.interrupt.requested().is_some() {
+            break;
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The exit code of a sweep: that of its cells where all end alike, 4 where some failed.
+pub fn exit_code_of(outcomes: &[CellOutcome]) -> u8 {
+    const SOME_FAILED: u8 = 4;
+    let codes = || outcomes.iter().map(|it| it.exit_code);
+    match codes().next() {
+        None => 0,
+        Some(_) if codes().any(|code| code > SIGNALS) => codes().find(|code| *code > SIGNALS).unwrap_or(SIGNALS),
+        Some(first) if codes().all(|code| code == first) => first,
+        Some(_) => SOME_FAILED,
+    }
+}
+
+impl Sweep {
+    /// What came out of the cells so far. A cell whose products are not up to date has no figures.
+    pub fn results(&self, executor: &dyn Executor, options: &Options) -> SweepResults {
+        let axes = &self.settings.over;
+        SweepResults {
+            sweep: self.name.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            tool: TOOL.to_owned(),
+            budget: self.settings.budget.clone(),
+            axes: axes.iter().map(|axis| axis.title().to_owned()).collect(),
+            seeds: axes.iter().position(Axis::is_of_seeds),
+            columns: self.settings.columns.as_ref().and_then(|name| axes.iter().position(|axis| axis.title() == name)),
+            figures: self.settings.figures.clone(),
+            cells: self.cells.iter().map(|cell| results_of(cell, executor, options)).collect(),
+        }
+    }
+
+    /// `sweep.json` in its workspace.
+    pub fn results_path(&self) -> PathBuf {
+        self.workspace.join("sweep.json")
+    }
+
+    /// The directory of its page.
+    pub fn report_directory(&self) -> PathBuf {
+        self.workspace.join("report")
+    }
+
+    /// Writes the results and the page.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn write_results(&self, results: &SweepResults) -> Result<(), Error> {
+        let path = self.results_path();
+        let text = serde_json::to_string_pretty(results).map_err(std::io::Error::from).map_err(Error::io(&path))?;
+        atomic::write_file(&path, format!("{text}\n").as_bytes()).map_err(Error::io(&path))?;
+        results.write_page(&self.report_directory()).map_err(Error::Report)
+    }
+}
+
+fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellResults {
+    let plan = &cell.plan;
+    let options = Options { stages: Vec::new(), force: Vec::new(), ..options.clone() };
+    let is_current = |decisions: Vec<super::decide::Decision>| {
+        decisions.iter().all(|it| matches!(it.action, Action::Keep | Action::Skip))
+    };
+    let is_done = preview(plan, &options, executor).is_ok_and(is_current);
+    let stopped = plan.stages().into_iter().find_map(|stage| Attempt::read(plan, stage)?.stopped);
+    // One that was asked to stop goes on from there.
+    let failed = stopped.filter(|stopped| !is_done && stopped.exit_code < SIGNALS);
+    let records: BTreeMap<Stage, Record> =
+        plan.stages().into_iter().filter_map(|stage| Some((stage, Record::read(&plan.record_path(stage))?))).collect();
+    let records = if is_done { records } else { BTreeMap::new() };
+    let train = records.get(&Stage::Train);
+    let mut results = CellResults {
+        name: cell.name.clone(),
+        labels: cell.labels.clone(),
+        state: match (is_done, &failed) {
+            (true, _) => CellState::Done,
+            (false, Some(_)) => CellState::Failed,
+            (false, None) => CellState::NotRun,
+        },
+        error: failed.map(|it| it.message),
+        figures: BTreeMap::new(),
+        published: plan.report.iter().flat_map(|report| report.published.clone()).collect(),
+        dataset: plan.dataset.clone(),
+        environments: 0,
+        environments_failed: 0,
+        training_steps: 0,
+        seconds: records.iter().map(|(stage, record)| (stage.name().to_owned(), record.seconds)).collect(),
+        device: train.map_or_else(String::new, |record| record.device.clone()),
+        threads: records.get(&Stage::Estimate).or(train).map_or(0, |record| record.threads),
+    };
+    if is_done {
+        read_figures(plan, &mut results);
+    }
+    results
+}
+
+/// The figures of the model and of the estimates.
+fn read_figures(plan: &Plan, results: &mut CellResults) {
+    if plan.train.is_some()
+        && let Ok((model, _)) = checkpoint::Manifest::read(&plan.model_in_use())
+    {
+        results.training_steps = model.training.steps;
+        results.figures.insert("mse_validation".to_owned(), model.training.validation);
+    }
+    if plan.estimate.is_some()
+        && let Ok((estimates, _)) = estimate::Manifest::read(&plan.estimates_directory())
+    {
+        results.environments = estimates.evaluation.environments;
+        results.environments_failed = estimates.evaluation.environments_failed;
+        let figures = serde_json::to_value(&estimates.evaluation).unwrap_or(Value::Null);
+        let figures = figures.as_object().into_iter().flatten();
+        let is_error = |name: &str| name.contains("mse") || name.contains("mape") || name.starts_with("error_");
+        results.figures.extend(
+            figures
+                .filter(|(name, _)| is_error(name))
+                .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))),
+        );
+    }
+}

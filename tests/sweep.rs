@@ -1,0 +1,212 @@
+//! Pipelines with `[sweep]`, as a user runs them.
+
+#[path = "common/program.rs"]
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use program::{house, paramill, stderr, stdout};
+use serde_json::Value;
+
+const PAIRS: &str = r#"
+description = "Pairs"
+
+[generate]
+dataset = "pairs"
+system = "lotka-volterra"
+[generate.splits]
+train = { environments = "train", trajectories = 1 }
+validation = { environments = "train", trajectories = 1 }
+test = { environments = "train", trajectories = 1 }
+adapt = { environments = "adapt", trajectories = 1 }
+adapt_test = { environments = "adapt", trajectories = 1 }
+
+[train]
+contexts = "tied"
+steps = 20
+validate_every = 10
+[train.model]
+kind = "mlp"
+layers = 3
+width = 4
+
+[map]
+[estimate]
+iterations = 5
+"#;
+
+const TWO_BY_TWO: &str = r#"
+[sweep]
+[[sweep.over]]
+name = "network"
+[[sweep.over.variants]]
+name = "small"
+set.train.model.width = 4
+set.report.published = [{ figure = "mse_in_domain", value = 1e-5, source = "a paper" }]
+[[sweep.over.variants]]
+name = "wide"
+[sweep.over.variants.set]
+"train.model.width" = 6
+[[sweep.over]]
+key = "seed"
+range = { from = 0, to = 1 }
+"#;
+
+fn json(root: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(&paramill(root, arguments))).unwrap()
+}
+
+fn modified(path: &Path) -> std::time::SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
+#[test]
+fn every_combination_is_a_pipeline_of_its_own_and_all_stand_in_one_table() {
+    let root = house(&format!("{PAIRS}{TWO_BY_TWO}"));
+    let root = root.path();
+    let dry = paramill(root, &["run", "pairs.toml", "--dry-run"]);
+    assert_eq!(dry.status.code(), Some(8), "{}", stderr(&dry));
+    assert!(!root.join("runs").exists());
+    let run = json(root, &["run", "pairs.toml", "--json"]);
+    assert_eq!(run["exit_code"], 0, "{run:#}");
+    let cells: Vec<&str> = run["cells"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(cells, ["small--seed-0", "small--seed-1", "wide--seed-0", "wide--seed-1"]);
+    // Seeds make other data, networks do not.
+    let mut datasets: Vec<_> =
+        fs::read_dir(root.join("datasets")).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    datasets.retain(|name| {
+        !name.starts_with('.') && name.starts_with("pairs") && root.join("datasets").join(name).is_dir()
+    });
+    datasets.sort();
+    assert_eq!(datasets, ["pairs--seed-0", "pairs--seed-1"]);
+
+    let file = root.join("runs/pairs/sweep.json");
+    let results: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let figure = |at: usize, name: &str| results["cells"][at]["figures"][name].as_f64().unwrap();
+    let estimates: Value =
+        serde_json::from_slice(&fs::read(root.join("runs/pairs/cells/wide--seed-1/estimates/manifest.json")).unwrap())
+            .unwrap();
+    assert_eq!(figure(3, "mse_adaptation"), estimates["evaluation"]["mse_adaptation"].as_f64().unwrap());
+    assert_eq!(results["cells"][0]["published"][0]["value"], 1e-5);
+    let means = [0, 2].map(|at| (figure(at, "mse_validation") + figure(at + 1, "mse_validation")) / 2.0);
+    let best = if means[0] < means[1] { "small" } else { "wide" };
+    assert_eq!(run["best"]["name"], best);
+
+    let page = fs::read_to_string(root.join("runs/pairs/report/index.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("wide--seed-1"));
+    let markdown = stdout(&paramill(root, &["results", "runs/pairs/sweep.json"]));
+    assert!(
+        markdown.contains("| small | ")
+            && markdown.contains(" | 2 of 2 | ")
+            && markdown.contains("all 4 cells were run"),
+        "{markdown}"
+    );
+    // Nothing is made twice, and what one cell lost is made again alone.
+    let [kept, lost] =
+        ["small--seed-0", "wide--seed-1"].map(|cell| root.join("runs/pairs/cells").join(cell).join("estimates"));
+    let before = modified(&kept);
+    fs::remove_dir_all(&lost).unwrap();
+    let status = stdout(&paramill(root, &["status", "pairs.toml"]));
+    assert!(status.contains("3 of 4 cells done"), "{status}");
+    let again = paramill(root, &["run", "pairs.toml", "--cell", "wide--seed-1"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(lost.is_dir() && modified(&kept) == before);
+    // The file of a cell says all that it is.
+    let alone = json(
+        root,
+        &["run", "runs/pairs/cells/small--seed-0.toml", "--json", "--workspace", "runs/pairs/cells/small--seed-0"],
+    );
+    let actions: Vec<&str> =
+        alone["stages"].as_array().unwrap().iter().map(|it| it["action"].as_str().unwrap()).collect();
+    assert!(actions.iter().all(|action| *action == "keep"), "{alone:#}");
+}
+
+#[test]
+fn a_cell_that_fails_costs_the_others_nothing() {
+    let diverging = r#"
+[sweep]
+[[sweep.over]]
+key = "train.learning_rate"
+values = [1e-3, 1e30]
+"#;
+    let root = house(&format!("{PAIRS}{diverging}"));
+    let run = json(root.path(), &["run", "pairs.toml", "--json"]);
+    assert_eq!(run["exit_code"], 4, "{run:#}");
+    let cells = &run["results"]["cells"];
+    assert_eq!([&cells[0]["state"], &cells[1]["state"]], ["done", "failed"], "{run:#}");
+    assert_eq!(run["cells"][1]["exit_code"], 5);
+    assert!(cells[1]["figures"].as_object().unwrap().is_empty() && !cells[1]["error"].as_str().unwrap().is_empty());
+    // With one of two there is no best.
+    assert_eq!(run["best"], Value::Null);
+}
+
+#[test]
+fn what_is_wrong_with_a_sweep_is_said_where_it_stands() {
+    let refused = |sweep: &str| {
+        let root = house(&format!("{PAIRS}{sweep}"));
+        let output = paramill(root.path(), &["run", "pairs.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(!root.path().join("runs").exists());
+        stderr(&output)
+    };
+    let lines = PAIRS.lines().count() as u64;
+    let axis = |rest: &str| format!("\n[sweep]\n[[sweep.over]]\n{rest}\n");
+    let place = |line: u64| format!("pairs.toml:{}:", lines + line);
+    let all = refused(&axis("key = \"train.steps\"\nvalues = [10, -1, \"many\"]"));
+    assert!(all.contains("train.steps") && all.matches(&place(5)).count() == 2, "{all}");
+    for (sweep, said) in [
+        (axis("key = \"train.stepz\"\nvalues = [10]"), "stepz"),
+        (axis("key = \"train.steps\""), "without values"),
+        (axis("values = [1]"), "which setting"),
+        (axis("key = \"seed\"\nrange = { from = 3, to = 1 }"), "3 to 1"),
+        (axis("key = \"seed\"\nvalues = [1, 1]"), "two cells of the name"),
+        (axis("key = \"seed\"\nvalues = [1]\n[[sweep.over]]\nkey = \"seed\"\nvalues = [2]"), "second axis"),
+        (axis("key = \"seed\"\nrange = { from = 0, to = 20000 }"), "at most 10000"),
+        (
+            format!("{}\n", axis("key = \"seed\"\nvalues = [1]").replace("[sweep]", "[sweep]\nbudget = \"long\"")),
+            "budget \"long\"",
+        ),
+        (axis("key = \"generate.dataset\"\nvalues = [\"a b\"]"), "a b"),
+        (
+            axis(
+                "name = \"it\"\nvariants = [{ name = \"a\", set = { \"generate.dataset\" = \"x\" } }, { name = \"b\", set = { \"generate.dataset\" = \"x\", \"generate.rtol\" = 1e-5 } }]",
+            ),
+            "which would make it differently",
+        ),
+    ] {
+        let said_all = refused(&sweep);
+        assert!(said_all.contains(said), "{sweep}: {said_all}");
+    }
+    // Commands of one pipeline name what to do with many.
+    let root = house(&format!("{PAIRS}{TWO_BY_TWO}"));
+    let predict = paramill(root.path(), &["predict", "pairs.toml", "--environment", "adapt-00000"]);
+    assert_eq!(predict.status.code(), Some(2));
+    assert!(stderr(&predict).contains("paramill status pairs.toml"), "{}", stderr(&predict));
+    let unknown = paramill(root.path(), &["run", "pairs.toml", "--cell", "smal--seed-0"]);
+    assert!(stderr(&unknown).contains("small--seed-0") && unknown.status.code() == Some(2));
+}
+
+/// The tables of the paper, as far as a moment allows: every rule runs, and those that were not run say so.
+#[test]
+fn every_rule_of_the_papers_first_table_runs() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/paper/table1-lv.toml");
+    let root = tempfile::tempdir().unwrap();
+    let rules = ["maml", "anil", "meta-sgd", "leads", "cavia-film", "cavia-concat", "coda-l2", "coda-l1"];
+    let cells = rules.map(|rule| format!("--cell=tiny--paper--{rule}--seed-0"));
+    let set = [
+        "sweep.budget=tiny",
+        "generate.splits.test.trajectories=2",
+        "generate.splits.adapt_test.trajectories=2",
+        "estimate.iterations=3",
+    ];
+    let mut arguments = vec!["run", file.to_str().unwrap(), "--json"];
+    arguments.extend(set.iter().flat_map(|set| ["--set", set]));
+    arguments.extend(cells.iter().map(String::as_str));
+    let run = json(root.path(), &arguments);
+    assert_eq!(run["exit_code"], 0, "{run:#}");
+    let done = run["results"]["cells"].as_array().unwrap().iter().filter(|cell| cell["state"] == "done").count();
+    assert_eq!(done, rules.len());
+    let markdown = stdout(&paramill(root.path(), &["results", "runs/table1-lv/sweep.json"]));
+    assert!(markdown.contains("8 of 64 cells were run, 56 were not"), "{markdown}");
+}
