@@ -8,6 +8,8 @@ mod channels;
 mod checkpoints;
 #[path = "train/denominator.rs"]
 mod denominator;
+#[path = "train/dimension.rs"]
+mod dimension;
 #[path = "train/missing.rs"]
 mod missing;
 #[path = "common/model.rs"]
@@ -24,7 +26,7 @@ use model::{FOUR_PAIRS, Listener, NATIVE, TORCH, files, generate, silently, trai
 use paramill::checkpoint::{StopReason, StoredModel, TrainingState, TrainingStore};
 use paramill::dataset::Dataset;
 use paramill::schema::{Split, StateShape};
-use paramill::train::{Contexts, Error, Settings};
+use paramill::train::{ContextDimension, Contexts, Error, Settings};
 
 /// Twelve steps of Adam and four of Gauss-Newton; checkpoints fall between looks at the validation split.
 const SHORT: &str = r#"
@@ -379,7 +381,7 @@ fn contexts_cannot_be_tied_to_what_is_not_known() {
     };
     let tied = Settings { contexts: Contexts::Tied, ..train_settings(SHORT) };
     let dataset = generate(root.path(), FOUR_PAIRS);
-    let wide = Settings { context_dimension: Some(3), ..tied.clone() };
+    let wide = Settings { context_dimension: Some(ContextDimension::Count(3)), ..tied.clone() };
     assert_eq!(refusal(&dataset, &wide), "there are 2 parameters for 3 context dimensions");
     let mut rows = shared_grid(2);
     rows.iter_mut().for_each(|row| row.parameters[1] = None);
@@ -402,7 +404,7 @@ fn a_dataset_without_parameters_needs_a_context_dimension() {
     let mut settings = Settings { scaling: paramill::train::Scaling::Standard, ..train_settings(SHORT) };
     let refused = train(&settings, &dataset, &root.path().join("model")).map_err(|error| *error);
     assert!(matches!(refused, Err(Error::NoContextDimension { .. })));
-    settings.context_dimension = Some(2);
+    settings.context_dimension = Some(ContextDimension::Count(2));
     assert_eq!(train(&settings, &dataset, &root.path().join("model")).unwrap().contexts.len(), 4);
 }
 

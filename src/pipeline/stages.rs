@@ -125,7 +125,7 @@ fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     require_for_training(plan, train::least_memory(settings, dataset.manifest()))?;
     let start = start_of_training::open(plan, &dataset, context)?;
     let (inputs, directory) = ((&dataset, start.as_ref()), plan.model_directory());
-    let model = train::run_from(settings, plan.seed, context.compute, inputs, &directory, context.run)?;
+    let model = train::run_choosing(settings, plan.seed, context.compute, inputs, &directory, context.run)?;
     let training = model.manifest.training;
     Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
 }

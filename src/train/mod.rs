@@ -34,6 +34,7 @@ mod inputs;
 mod observed;
 mod scales;
 mod warm_start;
+mod dimension;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,6 +44,7 @@ pub use conjugate_gradients::{MatrixFree, Point};
 #[doc(hidden)]
 pub use curvature::Curvature;
 pub use descent::{Descent, Moving};
+pub use dimension::run_choosing;
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::LinearModel;
@@ -56,7 +58,9 @@ pub use method::{Rollouts, Sizes};
 pub use normal_equations::NormalEquations;
 #[doc(hidden)]
 pub use parts::Cost;
-pub use settings::{Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing};
+pub use settings::{
+    Choice, ContextDimension, Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing,
+};
 pub use warm_start::WarmStart;
 
 use crate::checkpoint;

@@ -21,9 +21,9 @@ pub struct Settings {
     /// of `meta-sgd` start; 0.1 by default. These rules are computed in double precision.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub inner_rate: f64,
-    /// Dimensions of a context; the number of parameters of the dataset if absent. Rules whose environments own weights have none.
-    #[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))]
-    pub context_dimension: Option<usize>,
+    /// Dimensions of a context; the number of parameters of the dataset if absent. `"auto"` trains with one, two and so on until one more does not halve
+    /// the error on the validation split, and keeps the model before: it takes as many trainings. Rules whose environments own weights have none.
+    pub context_dimension: Option<ContextDimension>,
     /// Weight of the squared norm of the contexts in the loss.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
@@ -134,9 +134,20 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Dimensions `d` of a context for a dataset of so many parameters; none where environments own weights.
+    /// Dimensions `d` of a context for a dataset of so many parameters, the fewest that are tried where it is to be chosen; none where environments own
+    /// weights.
     pub(crate) fn dimension(&self, parameters: usize) -> usize {
-        if self.rule.owns_weights() { 0 } else { self.context_dimension.unwrap_or(parameters) }
+        match self.context_dimension {
+            _ if self.rule.owns_weights() => 0,
+            None => parameters,
+            Some(ContextDimension::Count(d)) => d,
+            Some(ContextDimension::Choice(Choice::Auto)) => 1,
+        }
+    }
+
+    /// Whether the dimension of the contexts is chosen by the validation split.
+    pub(crate) fn chooses_dimension(&self) -> bool {
+        matches!(self.context_dimension, Some(ContextDimension::Choice(Choice::Auto)))
     }
 
     /// What the rule is built for, with contexts of `d` values.
@@ -158,9 +169,25 @@ impl Settings {
                     format!("\"{start}\" with rule \"{name}\", whose environments own weights in place of a context");
                 problems.add("warm_start", found, "nothing", "remove it, or choose a rule with contexts");
             }
-            if let Some(d) = self.context_dimension {
-                let found = format!("{d} with rule \"{name}\", whose environments own weights in place of a context");
+            if let Some(d) = &self.context_dimension {
+                let found =
+                    format!("{} with rule \"{name}\", whose environments own weights in place of a context", d.shown());
                 problems.add("context_dimension", found, "nothing", "remove it, or choose a rule with contexts");
+            }
+        }
+        if self.chooses_dimension() {
+            let others = [
+                ("contexts", "\"tied\"", self.contexts == Contexts::Tied),
+                ("warm_start", "a start", self.warm_start.is_some()),
+            ];
+            for (key, found, _) in others.into_iter().filter(|(_, _, is_given)| *is_given) {
+                let found = format!("{found}, and a dimension of the contexts that is to be chosen");
+                problems.add(
+                    key,
+                    found,
+                    "contexts that are learned from nothing",
+                    "remove it, or give `context_dimension` a number",
+                );
             }
         }
         if self.rule.trains_through_adaptation() && self.gauss_newton.steps > 0 {
@@ -169,6 +196,33 @@ impl Settings {
             problems.add("gauss_newton.steps", found, "0: Adam alone trains this rule", "remove [train.gauss_newton]");
         }
         problems.into_vec()
+    }
+}
+
+/// Dimensions of a context: so many, or as many as the validation split asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ContextDimension {
+    /// So many.
+    Count(#[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))] usize),
+    /// To be chosen.
+    Choice(Choice),
+}
+
+/// That something is to be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// By the validation split.
+    Auto,
+}
+
+impl ContextDimension {
+    fn shown(self) -> String {
+        match self {
+            ContextDimension::Count(d) => d.to_string(),
+            ContextDimension::Choice(Choice::Auto) => "\"auto\"".to_owned(),
+        }
     }
 }
 

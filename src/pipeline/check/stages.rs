@@ -136,7 +136,11 @@ impl Foreseen {
                 "how many numbers tell one environment from another",
                 "add `context_dimension = 2` or the like to [train], or give the dataset parameters",
             );
-        } else if has_contexts && train.contexts == Contexts::Tied && d != self.quantities.parameters.len() {
+        } else if has_contexts
+            && train.contexts == Contexts::Tied
+            && !train.chooses_dimension()
+            && d != self.quantities.parameters.len()
+        {
             let found = format!(
                 "\"tied\", with {} parameters and {d} dimensions of a context",
                 self.quantities.parameters.len()
