@@ -47,14 +47,15 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// The format of datasets that this build writes.
-    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    /// The format of datasets that this build writes. Since 2.2 there is a split `calibrate`.
+    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
-    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 3 };
+    /// Since 2.4 the map may know the model's own error.
+    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 4 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared
-    /// say where they are not.
-    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 4 };
+    /// say where they are not. Since 3.5 parameters have the model's own error and the degrees of freedom of their interval.
+    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 5 };
     /// The first major version that anyone was given.
     const FIRST_MAJOR: u32 = 2;
 
@@ -221,12 +222,15 @@ pub enum Split {
     AdaptTest,
     /// Support trajectories of a grid of new environments: parameters are estimated on it.
     Grid,
+    /// Support trajectories of environments with known parameters that neither train nor test: how far estimates by the model are off is learned
+    /// from them.
+    Calibrate,
 }
 
 impl Split {
     /// Every split, in order.
-    pub const ALL: [Split; 6] =
-        [Split::Train, Split::Validation, Split::Test, Split::Adapt, Split::AdaptTest, Split::Grid];
+    pub const ALL: [Split; 7] =
+        [Split::Train, Split::Validation, Split::Test, Split::Adapt, Split::AdaptTest, Split::Grid, Split::Calibrate];
 
     /// The name used in files and settings (`train`, `adapt_test`, ...).
     pub fn name(self) -> &'static str {
@@ -237,13 +241,14 @@ impl Split {
             Split::Adapt => "adapt",
             Split::AdaptTest => "adapt_test",
             Split::Grid => "grid",
+            Split::Calibrate => "calibrate",
         }
     }
 
     /// Least number of samples of a trajectory. Zero for splits that are only estimated: the estimator reports what has too few.
     pub fn fewest_samples(self) -> usize {
         match self {
-            Split::Adapt | Split::Grid => 0,
+            Split::Adapt | Split::Grid | Split::Calibrate => 0,
             Split::Train | Split::Validation | Split::Test | Split::AdaptTest => 2,
         }
     }

@@ -16,6 +16,8 @@ mod least_errors;
 mod library;
 #[path = "estimate/missing.rs"]
 mod missing;
+#[path = "estimate/model_error.rs"]
+mod model_error;
 #[path = "estimate/robust.rs"]
 mod robust;
 #[path = "estimate/sealed.rs"]

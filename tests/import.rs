@@ -294,7 +294,7 @@ fn trajectories_can_be_drawn_by_lot() {
         Split::ALL.map(keys)
     };
     let drawn = draw(1, &table);
-    assert_eq!(drawn.each_ref().map(Vec::len), [15, 6, 9, 0, 0, 0]);
+    assert_eq!(drawn.each_ref().map(Vec::len), [15, 6, 9, 0, 0, 0, 0]);
     assert_ne!(draw(2, &table), drawn);
     let with_another = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,7\n0,x,2,1,1\n1,x,2,1,8\n"))
         .map(|keys| keys.into_iter().filter(|(environment, _)| environment != "x").collect::<Vec<_>>());
@@ -448,6 +448,27 @@ fn bad_splits() {
         settings.splits = toml::from_str("validation = { fraction = 0.5 }\nseed = 0").unwrap();
     });
     insta::assert_snapshot!("validation_impossible", single.without_side_table().report());
+}
+
+/// What calibrates neither trains nor is estimated, whole; a name that is wrong, or given twice, is told.
+#[test]
+fn environments_that_calibrate_have_a_split_of_their_own() {
+    let with = |calibrate: &[&str]| {
+        Archive::new().change(|settings| {
+            settings.splits.calibrate = calibrate.iter().map(|id| (*id).to_owned()).collect();
+        })
+    };
+    let archive = with(&["b"]);
+    let trajectories = archive.import().1;
+    let splits_of = |environment: &str| -> Vec<Split> {
+        trajectories.iter().filter(|it| it.1.environment == environment).map(|it| it.0).collect()
+    };
+    let of_b = splits_of("b");
+    assert!(!of_b.is_empty() && of_b.iter().all(|split| *split == Split::Calibrate), "{of_b:?}");
+    assert!(splits_of("a").contains(&Split::Train) && splits_of("c").contains(&Split::Adapt));
+    assert!(with(&["B"]).report().contains("import.splits.calibrate[0]: found no environment `B`"));
+    let problems: Vec<String> = with(&["c"]).settings.validate().iter().map(Problem::to_string).collect();
+    assert!(problems.iter().any(|it| it.contains("splits.calibrate: found `c` a second time")), "{problems:?}");
 }
 
 #[test]

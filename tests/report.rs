@@ -34,8 +34,10 @@ fn parameter(value: f64, standard_error: f64, truth: f64) -> ParameterEstimate {
     ParameterEstimate {
         value,
         standard_error,
+        degrees_of_freedom: 60.0,
         lower: value - half,
         upper: value + half,
+        model_error: None,
         crlb: None,
         truth: Some(truth),
     }

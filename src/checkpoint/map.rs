@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model_error::ModelError;
 use super::power::Power;
 
 /// Degree of the map.
@@ -97,6 +98,9 @@ pub struct ParameterMap {
     pub leave_one_out: LeaveOneOut,
     /// Residuals of the map on the environments it was fitted on.
     pub environments: Vec<MapResidual>,
+    /// The model's own error, where it was learned; that of the map is part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_error: Option<ModelError>,
 }
 
 /// Leave-one-out errors of the maps.
@@ -217,6 +221,7 @@ mod tests {
             inverse_gram: (0..terms).map(|m| (0..terms).map(|n| f64::from(u8::from(m == n))).collect()).collect(),
             leave_one_out: LeaveOneOut { affine: None, quadratic: None, power: None },
             environments: vec![],
+            model_error: None,
         }
     }
 

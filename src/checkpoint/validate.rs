@@ -230,6 +230,7 @@ impl ParameterMap {
             problems
                 .push(format!("`powers` stands in a map of the kind {}; expected it in a power map", self.kind.name()));
         }
+        problems.extend(self.model_error.iter().flat_map(|error| error.problems(d, parameters)));
         if let Some(variance) = self.residual_variance.iter().find(|variance| **variance < 0.0) {
             problems.push(format!("`residual_variance` has {variance}; expected numbers from zero up"));
         }

@@ -117,6 +117,8 @@ pub(crate) enum Population {
     Adaptation,
     /// `grid`.
     Grid,
+    /// `calibrate`.
+    Calibration,
 }
 
 impl Population {
@@ -125,6 +127,7 @@ impl Population {
             Split::Train | Split::Validation | Split::Test => Population::Training,
             Split::Adapt | Split::AdaptTest => Population::Adaptation,
             Split::Grid => Population::Grid,
+            Split::Calibrate => Population::Calibration,
         }
     }
 }

@@ -37,6 +37,7 @@ pub use learned::adaptation::Adaptation;
 pub use learned::context_range::extrapolates;
 pub use learned::input_range::inputs_extrapolate;
 pub use learned::map;
+pub use learned::model_error;
 pub use learned::new_environments::contexts_of_new;
 pub use learned::portrait::portrait;
 pub use learned::state_range::states_extrapolate;

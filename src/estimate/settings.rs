@@ -92,6 +92,9 @@ pub struct Settings {
     /// Whether residuals that are correlated from sample to sample count as fewer values, which makes the intervals wider. If `false`, they are
     /// taken as independent, and `reason` says where they are not.
     pub serial_correlation: bool,
+    /// Whether intervals contain the model's own error, which is learned with the map from the environments of the split `calibrate`: it costs a fit
+    /// of each. Without such a split intervals know noise alone.
+    pub model_error: bool,
     /// Bounds of parameters by name: an estimate beyond a bound is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -121,6 +124,7 @@ impl Default for Settings {
             loss: Loss::Squares,
             intervals: Intervals::Wald,
             serial_correlation: true,
+            model_error: true,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,

@@ -80,6 +80,7 @@ fn group(split: Split) -> &'static str {
         Split::Train | Split::Validation | Split::Test => "train",
         Split::Adapt | Split::AdaptTest => "adapt",
         Split::Grid => "grid",
+        Split::Calibrate => "calibrate",
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn partner(split: Split) -> Option<Split> {
     match split {
         Split::Validation | Split::Test => Some(Split::Train),
         Split::AdaptTest => Some(Split::Adapt),
-        Split::Train | Split::Adapt | Split::Grid => None,
+        Split::Train | Split::Adapt | Split::Grid | Split::Calibrate => None,
     }
 }
 

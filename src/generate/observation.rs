@@ -54,7 +54,8 @@ pub struct Observation {
     pub jitter: f64,
     /// Channels that nobody records, in any split.
     pub dropped: Vec<String>,
-    /// The splits that are observed so. `test` and `adapt_test` hold the truth unless they are named here.
+    /// The splits that are observed so. `test` and `adapt_test` hold the truth unless they are named here; `calibrate` is observed where `adapt` or
+    /// `grid` is, for it is to be like them.
     pub splits: Vec<Split>,
 }
 
@@ -72,6 +73,14 @@ impl Default for Observation {
             dropped: Vec::new(),
             splits: vec![Split::Train, Split::Validation, Split::Adapt, Split::Grid],
         }
+    }
+}
+
+impl Observation {
+    /// Whether a split is observed so.
+    pub(crate) fn is_of(&self, split: Split) -> bool {
+        let is_named = |split| self.splits.contains(&split);
+        is_named(split) || split == Split::Calibrate && (is_named(Split::Adapt) || is_named(Split::Grid))
     }
 }
 

@@ -277,7 +277,7 @@ impl Simulation {
         self.system.set_starts(&parameters(self.times[0]), &mut initial);
         let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
         let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
-        let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));
+        let observation = self.settings.observation.as_ref().filter(|observation| observation.is_of(split));
         let mut times = match observation {
             Some(observation) => observation.times(key, &self.times, time_step),
             None => self.times.clone(),

@@ -374,11 +374,17 @@ fn names_and_units(settings: &Settings, report: &mut impl FnMut(String, String, 
 
 fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) {
     let mut environments = BTreeSet::new();
-    for environment in &splits.adapt {
-        if !environments.insert(environment) {
-            let found = format!("{} a second time", shown(environment));
-            report("splits.adapt".into(), found, "each environment once", "remove one of the two");
+    for (key, named) in [("adapt", &splits.adapt), ("calibrate", &splits.calibrate)] {
+        for environment in named {
+            if !environments.insert(environment) {
+                let found = format!("{} a second time", shown(environment));
+                report(format!("splits.{key}"), found, "each environment once", "remove one of the two");
+            }
         }
+    }
+    if splits.estimates_all() && !splits.calibrate.is_empty() {
+        let expected = "none where no environment trains (`import.splits.adapt` is [\"*\"])";
+        report("splits.calibrate".into(), "environments".into(), expected, "leave it out");
     }
     let selections = [("validation", &splits.validation), ("test", &splits.test), ("adapt_test", &splits.adapt_test)];
     for (key, selection) in selections {

@@ -135,7 +135,11 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let estimate = plan.estimate.clone().unwrap_or_default();
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let mut model = StoredModel::read_without_map(&plan.model_directory())?;
-    model.map = estimate::learned::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
+    model.map = estimate::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
+    let error = estimate::model_error::run(&estimate, context.compute, &dataset, &model, context.run)?;
+    if let Some(map) = &mut model.map {
+        map.model_error = error;
+    }
     model.write(&plan.model_directory())?;
     engine_of(&model, context.compute)
 }

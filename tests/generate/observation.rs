@@ -42,6 +42,19 @@ fn some_splits_are_observed_and_the_others_hold_the_truth() {
     assert_ne!(truth[&Split::Test], simulate(&all, 3)[&Split::Test]);
 }
 
+/// Noise that is asked for in what is estimated is in what calibrates too.
+#[test]
+fn what_calibrates_is_observed_as_what_is_estimated() {
+    let with = "[splits.calibrate]\nenvironments = \"adapt\"\ntrajectories = 1\n";
+    let observed = |splits: &str| {
+        let text = format!("{SETTINGS}{with}[observation]\nnoise = 0.01\nsplits = {splits}");
+        simulate(&settings(&text), 3).remove(&Split::Calibrate).unwrap()
+    };
+    let (truth, noisy) = (observed("[\"train\"]"), observed("[\"grid\"]"));
+    let is_moved = truth.iter().zip(&noisy).all(|(truth, noisy)| truth.states != noisy.states);
+    assert!(is_moved && truth.iter().all(|it| it.environment.starts_with("calibrate-")));
+}
+
 #[test]
 fn one_kind_of_observation_does_not_change_the_draws_of_another() {
     let with = |change: &dyn Fn(&mut Observation)| {

@@ -36,7 +36,7 @@ fn imported(settings: &Settings) -> (Manifest, Vec<(Split, Trajectory)>, Vec<Str
     (manifest, trajectories, record.notes())
 }
 
-fn counts(manifest: &Manifest) -> [usize; 6] {
+fn counts(manifest: &Manifest) -> [usize; 7] {
     Split::ALL.map(|split| manifest.splits.get(&split).map_or(0, |summary| summary.trajectories))
 }
 
@@ -45,7 +45,7 @@ fn the_ball_drops_are_imported() {
     let Some(directory) = archive("ball_drops") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("balls", &directory));
     assert!(notes.iter().any(|note| note.contains("heavyBowling")), "{notes:?}");
-    assert_eq!(counts(&manifest), [0, 0, 0, 22, 0, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 22, 0, 0, 0]);
     let shortest = manifest.splits.values().map(|summary| summary.shortest).min();
     let longest = manifest.splits.values().map(|summary| summary.longest).max();
     assert_eq!((shortest, longest), (Some(42), Some(58)));
@@ -65,7 +65,7 @@ fn the_ball_drops_are_imported() {
 fn the_protists_are_imported() {
     let Some(directory) = archive("gause_protists") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("gause", &directory));
-    assert_eq!(counts(&manifest), [0, 0, 0, 19, 0, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 19, 0, 0, 0]);
     assert!(notes.iter().any(|note| note == "266 rows read"), "{notes:?}");
     let second = &trajectories.iter().find(|(split, t)| *split == Split::Adapt && t.environment == "2").unwrap().1;
     assert_eq!(second.times, [1.0, 2.0, 3.0, 4.0]);
@@ -77,7 +77,7 @@ fn the_chemostats_are_imported() {
     let Some(directory) = archive("chemostat") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("chemostat", &directory));
     // Pieces of at most fifteen days.
-    assert_eq!(counts(&manifest), [0, 0, 0, 63, 0, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 63, 0, 0, 0]);
     assert!(trajectories.iter().all(|(_, t)| t.times[t.len() - 1] - t.times[0] <= 15.0));
     assert_eq!(manifest.provenance.parents.len(), 5);
     let missing: usize = trajectories.iter().map(|(_, t)| t.states.iter().filter(|value| value.is_nan()).count()).sum();
@@ -94,7 +94,7 @@ fn the_doses_by_mouth_are_imported() {
     let Some(directory) = archive("pk_oral") else { return };
     let mapping = mapping("pk", &directory);
     let (manifest, trajectories, notes) = imported(&mapping);
-    assert_eq!(counts(&manifest), [0, 0, 0, 12, 0, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 12, 0, 0, 0]);
     assert!(notes.iter().any(|note| note.starts_with("12 rows left out")), "{notes:?}");
     let first = &trajectories[0].1;
     assert_eq!((first.times[0], first.states[0]), (0.0, 0.74));
@@ -109,9 +109,9 @@ fn the_doses_by_mouth_are_imported() {
 #[test]
 fn what_models_are_trained_on_is_imported() {
     for (name, folder, splits) in [
-        ("gause-model", "gause_protists", [16, 14, 0, 3, 3, 0]),
-        ("chemostat-model", "chemostat", [57, 57, 0, 6, 6, 0]),
-        ("pk-model", "pk_oral", [9, 9, 0, 3, 3, 0]),
+        ("gause-model", "gause_protists", [16, 14, 0, 3, 3, 0, 0]),
+        ("chemostat-model", "chemostat", [57, 57, 0, 6, 6, 0, 0]),
+        ("pk-model", "pk_oral", [9, 9, 0, 3, 3, 0, 0]),
     ] {
         let Some(directory) = archive(folder) else { return };
         let (manifest, ..) = imported(&mapping(name, &directory));

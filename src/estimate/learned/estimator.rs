@@ -12,7 +12,7 @@ use super::context_range::TrainingRange;
 use super::input_range::inputs_extrapolate;
 use super::state_range::{stands_still, states_extrapolate};
 use super::support::Support;
-use crate::checkpoint::{StoredModel, Units};
+use crate::checkpoint::{Manifest, ParameterMap, StoredModel, Units};
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
 use crate::estimate::bounds::Bounds;
@@ -22,10 +22,11 @@ use crate::estimate::misfit::{misfit, serial_correlation};
 use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::stream::{Observed, environments};
-use crate::estimate::table::environment_fit::EnvironmentFit;
+use crate::estimate::table::environment_fit::{EnvironmentFit, noise};
 use crate::estimate::table::errors::{FitErrors, SquaredError};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::fitted::FittedSamples;
+use crate::estimate::table::interval::Part;
 use crate::estimate::table::row::{Row, Status};
 use crate::estimate::{bounds, physics};
 use crate::progress::Run;
@@ -215,14 +216,18 @@ impl<'a> Estimator<'a> {
         let covariance =
             if is_widened { covariance * (serial.variance_factor() * points / effective) } else { covariance };
         let d_p = known.len();
-        let (values, of_parameters) = match &self.model.map {
+        let degrees_of_freedom = if is_widened { degrees - (points - effective) } else { degrees };
+        let effective_points = if is_widened { effective } else { points };
+        let (values, of_parameters, of_model) = match &self.model.map {
             Some(map) => {
                 let jacobian = map.jacobian(&context);
                 let jacobian = DMatrix::from_fn(d_p, context.len(), |j, k| jacobian[j][k]);
-                let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
-                (map.apply(&context), &jacobian * &covariance * jacobian.transpose() + own)
+                let of_noise = &jacobian * &covariance * jacobian.transpose();
+                let noise = noise(&errors, degrees_of_freedom, effective_points);
+                let (own, parts) = self.own_error(map, &context, &of_noise, &noise);
+                (map.apply(&context), of_noise + own, parts)
             }
-            None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
+            None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN), Vec::new()),
         };
         if status == Status::Ok {
             let fitted = (context.as_slice(), &covariance, degrees);
@@ -243,14 +248,34 @@ impl<'a> Estimator<'a> {
             test_mse,
             points: support.points(),
             minima: None,
-            degrees_of_freedom: if is_widened { degrees - (points - effective) } else { degrees },
+            degrees_of_freedom,
             shares: Vec::new(),
-            effective_points: if is_widened { effective } else { points },
+            effective_points,
             autocorrelation: serial.measured(),
             iterations,
             in_hull: self.hull.holds(known),
         };
-        fit.row()
+        fit.row_of_model(&of_model)
+    }
+
+    /// What parameters are off for the model's sake, where they have the covariance `of_noise [d_p, d_p]` by a fit that shows the `noise [C]`: the
+    /// covariance, and as parts of the variances where it was learned; else that of the map alone, and no parts.
+    fn own_error(
+        &self,
+        map: &ParameterMap,
+        context: &[f64],
+        of_noise: &DMatrix<f64>,
+        noise: &[f64],
+    ) -> (DMatrix<f64>, Vec<Part>) {
+        let Some(error) = map.model_error.as_ref().filter(|_| self.settings.model_error) else {
+            return (DMatrix::from_diagonal(&DVector::from_vec(map.variance(context))), Vec::new());
+        };
+        let variances: Vec<f64> = of_noise.diagonal().iter().copied().collect();
+        let covariance = error.covariance(context, &variances, left(&self.model.manifest, noise));
+        let own = DMatrix::from_fn(variances.len(), variances.len(), |j, k| covariance[j][k]);
+        let degrees_of_freedom = error.degrees_of_freedom();
+        let parts = own.diagonal().iter().map(|&variance| Part { variance, degrees_of_freedom }).collect();
+        (own, parts)
     }
 
     /// How the observed states of an environment differ from the training data, in words; `None` if they do not.
@@ -364,6 +389,13 @@ impl<'a> Estimator<'a> {
         let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
         error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
     }
+}
+
+/// What a fit leaves per degree of freedom, `s^2` of [`ModelError`](crate::checkpoint::ModelError): the mean over the channels of the squared `noise
+/// [C]`, which is in the dataset's units, in the model's.
+pub(super) fn left(manifest: &Manifest, noise: &[f64]) -> f64 {
+    let squares = noise.iter().zip(&manifest.scales).map(|(noise, scale)| (noise / scale.scale).powi(2));
+    squares.sum::<f64>() / noise.len() as f64
 }
 
 /// Whether there are observations, but no trajectory has more than one sample.

@@ -139,6 +139,7 @@ pub fn fit(
         inverse_gram: chosen.inverse_gram,
         leave_one_out,
         environments: Vec::new(),
+        model_error: None,
     };
     map.environments = environments
         .iter()

@@ -12,6 +12,7 @@ pub(crate) mod input_range;
 pub(crate) mod state_range;
 mod calibration;
 pub(crate) mod estimator;
+pub mod model_error;
 pub(crate) mod map_candidate;
 pub mod map;
 pub(crate) mod portrait;

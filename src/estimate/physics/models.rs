@@ -343,8 +343,10 @@ impl Models {
         let none = ParameterEstimate {
             value: f64::NAN,
             standard_error: f64::NAN,
+            degrees_of_freedom: f64::NAN,
             lower: f64::NAN,
             upper: f64::NAN,
+            model_error: None,
             crlb: None,
             truth: None,
         };

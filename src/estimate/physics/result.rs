@@ -142,9 +142,11 @@ impl Fit {
     ) -> ParameterEstimate {
         let bounds = Bounds { min: Some(coordinate.lower), max: Some(coordinate.upper) };
         let standard_error = if self.status.is_failure() { f64::NAN } else { variance.sqrt() };
-        let half = quantile(LEVEL, of_share(self.degrees_of_freedom, share)) * standard_error;
+        let degrees_of_freedom = of_share(self.degrees_of_freedom, share);
+        let half = quantile(LEVEL, degrees_of_freedom) * standard_error;
         let [lower, upper] = [value - half, value + half].map(|end| bounds.cut(end));
-        ParameterEstimate { value, standard_error, lower, upper, crlb: None, truth: None }
+        let (model_error, crlb, truth) = (None, None, None);
+        ParameterEstimate { value, standard_error, degrees_of_freedom, lower, upper, model_error, crlb, truth }
     }
 }
 

@@ -8,6 +8,10 @@ use crate::schema::Quantity;
 
 /// The suffix of the columns with Cramér-Rao bounds.
 pub(crate) const CRLB: &str = "crlb";
+/// The suffix of the columns with the part of the standard error that is the model's own.
+pub(crate) const MODEL_ERROR: &str = "model_error";
+/// The suffix of the columns with the degrees of freedom of an interval.
+pub(crate) const OF_INTERVAL: &str = "degrees_of_freedom";
 /// The columns of the likelihood.
 pub(crate) const LIKELIHOOD: [&str; 3] = ["minus_two_log_likelihood", "aic", "bic"];
 
@@ -61,8 +65,9 @@ pub(crate) fn schema(
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
+        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true", MODEL_ERROR];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
+        fields.push(number(format!("{name}_{OF_INTERVAL}"), "1"));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
     fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));

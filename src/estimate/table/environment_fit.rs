@@ -4,6 +4,7 @@ use nalgebra::DMatrix;
 
 use super::errors::FitErrors;
 use super::interval;
+use super::interval::Part;
 use super::row::{LogLikelihood, Minima, Row, Status};
 use crate::estimate::bounds::Bounds;
 
@@ -43,23 +44,27 @@ pub(crate) struct EnvironmentFit<'a> {
 impl EnvironmentFit<'_> {
     /// The row of the table, without Cramér-Rao bounds.
     pub(crate) fn row(self) -> Row {
+        self.row_of_model(&[])
+    }
+
+    /// The same where these parts of the variances `[d_p]` are the model's own error; none where it is not known.
+    pub(crate) fn row_of_model(self, of_model: &[Part]) -> Row {
         let (mut parameters, mut correlations) = interval::parameter_estimates(
             self.values,
             self.covariance,
             (self.degrees_of_freedom, &self.shares),
+            of_model,
             self.bounds,
             self.truth,
         );
         if self.status.is_failure() {
             // Standard errors hold at a minimum only: anything else must not look like one.
             for it in &mut parameters {
-                (it.standard_error, it.lower, it.upper) = (f64::NAN, f64::NAN, f64::NAN);
+                (it.standard_error, it.lower, it.upper, it.model_error) = (f64::NAN, f64::NAN, f64::NAN, None);
             }
             correlations.fill(f64::NAN);
         }
-        // Residuals are smaller than the noise, part of which the unknowns fit.
-        let free = (self.degrees_of_freedom / self.effective_points).sqrt().min(1.0);
-        let free = if free.is_finite() { free } else { 1.0 };
+        let noise = noise(&self.errors, self.degrees_of_freedom, self.effective_points);
         Row {
             environment: self.environment,
             status: self.status,
@@ -68,7 +73,7 @@ impl EnvironmentFit<'_> {
             model: None,
             parameters,
             correlations,
-            noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            noise,
             noise_terms: self.noise_terms,
             likelihood: self.likelihood,
             autocorrelation: self
@@ -86,4 +91,11 @@ impl EnvironmentFit<'_> {
             in_hull: self.in_hull,
         }
     }
+}
+
+/// The noise of each channel `[C]`: residuals are smaller than it, for part of it the unknowns fit.
+pub(crate) fn noise(errors: &FitErrors, degrees_of_freedom: f64, effective_points: f64) -> Vec<f64> {
+    let free = (degrees_of_freedom / effective_points).sqrt().min(1.0);
+    let free = if free.is_finite() { free } else { 1.0 };
+    errors.by_channel.iter().map(|size| size / free).collect()
 }

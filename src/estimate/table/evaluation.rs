@@ -140,7 +140,13 @@ impl Tally {
         }
         if !row.status.is_failure() {
             let quantiles = LEVELS.map(|level| quantile(level, row.degrees_of_freedom));
-            row.parameters.iter().for_each(|it| self.add_parameter(it, row.in_hull == Some(true), quantiles));
+            for it in &row.parameters {
+                let quantiles = match it.degrees_of_freedom == row.degrees_of_freedom {
+                    true => quantiles,
+                    false => LEVELS.map(|level| quantile(level, it.degrees_of_freedom)),
+                };
+                self.add_parameter(it, row.in_hull == Some(true), quantiles);
+            }
         }
     }
 

@@ -18,30 +18,44 @@ pub(crate) const LEVEL: f64 = 0.95;
 /// Degrees of freedom beyond which Student's distribution is nearly normal.
 const MANY: f64 = 100.0;
 
+/// A part of the variance of a parameter that is known by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// How much of it.
+    pub variance: f64,
+    /// How well it is known.
+    pub degrees_of_freedom: f64,
+}
+
 /// The estimate of every parameter with its interval, and the correlations `rho_jk` of every pair `j < k`, row by row.
 ///
 /// `values [d_p]` with `covariance [d_p, d_p]`, of whose variances these `shares [d_p]`, all where there are none, depend on how well the noise is
-/// known; `truth [d_p]` where it is known.
+/// known; the parts `of_model [d_p]` of the variances are the model's own error, none where it is not known; `truth [d_p]` where it is known.
 pub(crate) fn parameter_estimates(
     values: &[f64],
     covariance: &DMatrix<f64>,
     (degrees_of_freedom, shares): (f64, &[f64]),
+    of_model: &[Part],
     bounds: &[Bounds],
     truth: &[Option<f64>],
 ) -> (Vec<ParameterEstimate>, Vec<f64>) {
     let of_all = quantile(LEVEL, degrees_of_freedom);
-    let quantile = |j: usize| match shares.get(j) {
-        Some(&share) if share < 1.0 => quantile(LEVEL, of_share(degrees_of_freedom, share)),
-        _ => of_all,
+    let of_interval = |j: usize| {
+        let of_noise = of_share(degrees_of_freedom, shares.get(j).copied().unwrap_or(1.0));
+        of_model.get(j).map_or(of_noise, |part| of_both(covariance[(j, j)], of_noise, *part))
     };
     let estimates = values.iter().enumerate().map(|(j, &value)| {
         let standard_error = covariance[(j, j)].sqrt();
-        let half = quantile(j) * standard_error;
+        let of_interval = of_interval(j);
+        let quantile = if of_interval == degrees_of_freedom { of_all } else { quantile(LEVEL, of_interval) };
+        let half = quantile * standard_error;
         ParameterEstimate {
             value: bounds[j].cut(value),
             standard_error,
+            degrees_of_freedom: of_interval,
             lower: bounds[j].cut(value - half),
             upper: bounds[j].cut(value + half),
+            model_error: of_model.get(j).map(|part| part.variance.sqrt()).filter(|error| error.is_finite()),
             crlb: None,
             truth: truth[j],
         }
@@ -72,6 +86,13 @@ pub(crate) fn of_share(all: f64, share: f64) -> f64 {
     if share < 1.0 { all / (share * share) } else { all }
 }
 
+/// Degrees of freedom of a `variance` of which a part has its own, and the rest those `of_noise`: Satterthwaite's.
+fn of_both(variance: f64, of_noise: f64, part: Part) -> f64 {
+    let rest = (variance - part.variance).max(0.0);
+    let spread = rest * rest / of_noise + part.variance * part.variance / part.degrees_of_freedom;
+    if spread > 0.0 { variance * variance / spread } else { of_noise }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,11 +116,23 @@ mod tests {
         let covariance = DMatrix::from_row_slice(2, 2, &[0.04, -0.03, -0.03, 0.09]);
         let bounds = [Bounds { min: Some(0.0), max: None }, Bounds::default()];
         let (estimates, correlations) =
-            parameter_estimates(&[0.1, 2.0], &covariance, (30.0, &[]), &bounds, &[None, Some(2.5)]);
+            parameter_estimates(&[0.1, 2.0], &covariance, (30.0, &[]), &[], &bounds, &[None, Some(2.5)]);
         approx::assert_relative_eq!(correlations[0], -0.5);
         assert_eq!((estimates[0].lower, estimates[0].standard_error), (0.0, 0.2));
         approx::assert_relative_eq!(estimates[1].upper, 2.0 + 0.3 * 2.0423, max_relative = 1e-4);
-        let (outside, _) = parameter_estimates(&[-1.0, 0.0], &covariance, (30.0, &[]), &bounds, &[None, None]);
+        let (outside, _) = parameter_estimates(&[-1.0, 0.0], &covariance, (30.0, &[]), &[], &bounds, &[None, None]);
+        // Two parts of one variance and 10 degrees of freedom each have 20; none of it is the model's, or all, 30 and 10.
+        for (variance, expected) in [(0.02, [20.0, 0.02_f64.sqrt()]), (0.0, [30.0, 0.0]), (0.04, [10.0, 0.2])] {
+            let of_noise = if variance == 0.02 { 10.0 } else { 30.0 };
+            let parts = [Part { variance, degrees_of_freedom: 10.0 }; 2];
+            let (with_model, _) =
+                parameter_estimates(&[0.1, 2.0], &covariance, (of_noise, &[]), &parts, &bounds, &[None, None]);
+            approx::assert_relative_eq!(with_model[0].degrees_of_freedom, expected[0], max_relative = 1e-12);
+            assert_eq!(with_model[0].model_error, Some(expected[1]));
+            let half = quantile(LEVEL, expected[0]) * 0.2;
+            approx::assert_relative_eq!(with_model[0].upper, 0.1 + half, max_relative = 1e-12);
+        }
+
         assert_eq!((outside[0].value, outside[0].lower, outside[0].upper), (0.0, 0.0, 0.0));
     }
 }

@@ -359,13 +359,15 @@ impl SplitWriter {
             text(&|row| row.reason.clone()),
         ];
         for j in 0..first.parameters.len() {
-            let of_parameter: [fn(&ParameterEstimate) -> Option<f64>; 6] = [
+            let of_parameter: [fn(&ParameterEstimate) -> Option<f64>; 8] = [
                 |it| Some(it.value),
                 |it| Some(it.standard_error),
                 |it| Some(it.lower),
                 |it| Some(it.upper),
                 |it| it.crlb,
                 |it| it.truth,
+                |it| it.model_error,
+                |it| Some(it.degrees_of_freedom),
             ];
             columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::columns::{LIKELIHOOD, autocorrelation_name, correlation_names, noise_name};
+use super::columns::{LIKELIHOOD, MODEL_ERROR, OF_INTERVAL, autocorrelation_name, correlation_names, noise_name};
 use super::output::{MODEL, Manifest, REMEDY};
 use super::parquet::io_error;
 use super::row::{LogLikelihood, Minima, ParameterEstimate, Row, Status};
@@ -85,7 +85,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
         let of_parameter = |what: &str| number(&format!("{name}_{what}"));
         let [standard_error, lower, upper, crlb, truth] =
             ["standard_error", "lower", "upper", manifest.crlb(), "true"].map(of_parameter);
-        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?))
+        // Tables before 3.5 have neither.
+        let of_model = [MODEL_ERROR, OF_INTERVAL].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?, of_model))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
@@ -112,11 +114,13 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, lower, upper, crlb, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, crlb, truth, of_model)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
+                    degrees_of_freedom: or_nan(of_model[1].unwrap_or(degrees_of_freedom)),
                     lower: or_nan(lower),
                     upper: or_nan(upper),
+                    model_error: of_model[0].and_then(|array| value(array, i)),
                     crlb: value(crlb, i),
                     truth: value(truth, i),
                 })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::errors::Mean;
 use crate::blocks::{Exact, exact_fields};
 
-exact_fields!(ParameterEstimate: value, standard_error, lower, upper, crlb, truth);
+exact_fields!(ParameterEstimate: value, standard_error, degrees_of_freedom, lower, upper, model_error, crlb, truth);
 exact_fields!(LogLikelihood: minus_two_log, aic, bic);
 exact_fields!(Minima: starts, at_best, second);
 exact_fields!(
@@ -121,13 +121,18 @@ pub fn statuses_in_words(statuses: &BTreeMap<Status, usize>) -> String {
 pub struct ParameterEstimate {
     /// Estimate; NaN where there is none. If the status counts as failed it is only where the fit ended.
     pub value: f64,
-    /// Standard error by the Gauss-Newton covariance; for a learned model, that of the context carried through the map plus the map's own
-    /// variance. NaN if the status counts as failed.
+    /// Standard error by the Gauss-Newton covariance; for a learned model, that of the context carried through the map plus the model's own error or,
+    /// where it is not known, the map's own variance. NaN if the status counts as failed.
     pub standard_error: f64,
+    /// Degrees of freedom of its interval: those of the row, and of the model's own error, by their parts of the variance. Infinite, and in the table
+    /// null, where the noise is known.
+    pub degrees_of_freedom: f64,
     /// Lower end of the 95 % interval; NaN if the status counts as failed.
     pub lower: f64,
     /// Upper end of the 95 % interval; NaN if the status counts as failed.
     pub upper: f64,
+    /// The part of the standard error that is the model's own, where it is known: the rest of its square is that of noise.
+    pub model_error: Option<f64>,
     /// Smallest standard error that an unbiased estimator can have on these data (Cramér-Rao), where it is known.
     pub crlb: Option<f64>,
     /// True value where the dataset knows it.

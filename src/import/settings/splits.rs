@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Splits {
-    /// Environments to estimate; all others are trained on. `["*"]` estimates all and trains on none, for known equations.
+    /// Environments to estimate; all others but those of `calibrate` are trained on. `["*"]` estimates all and trains on none, for known equations.
     pub adapt: Vec<String>,
+    /// Environments with known parameters that are neither trained on nor estimated: from how far estimates of them are off, the model's own error
+    /// is learned, which intervals then contain. They should be like those to estimate, with as much data each; the more the better, 20 at least.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calibrate: Vec<String>,
     /// Trajectories of training environments by which the model is selected. Required if there are training environments: a model selected
     /// by the data that it was fitted to is overfitted.
     pub validation: Selection,

@@ -161,6 +161,9 @@ fn cut(times: &[f64], gap: Option<f64>, length: Option<f64>, counts: &mut Counts
 
 /// The share of each trajectory of an environment that is cut off its end and held out as a trajectory of its own.
 fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
+    if splits.calibrate.iter().any(|id| id == environment) {
+        return None;
+    }
     match splits.estimates_all() || splits.adapt.iter().any(|id| id == environment) {
         true => splits.adapt_test.last,
         false => splits.validation.last.or(splits.test.last),

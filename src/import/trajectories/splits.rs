@@ -24,17 +24,21 @@ pub(crate) fn assign(
     let all = splits.estimates_all();
     let environments = table.environments();
     let id = |of_one: &Range<usize>| table.environment(of_one.start);
-    for (index, environment) in splits.adapt.iter().enumerate().filter(|_| !all) {
-        if environments.binary_search_by(|of_one| id(of_one).cmp(environment)).is_err() {
-            let found = format!("no environment {}", shown(environment));
-            let remedy = suggestion(environment, environments.iter().map(id));
-            let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
-            problems.push(problem.setting(format!("import.splits.adapt[{index}]")));
+    for (key, named) in [("adapt", &splits.adapt), ("calibrate", &splits.calibrate)] {
+        for (index, environment) in named.iter().enumerate().filter(|_| !all) {
+            if environments.binary_search_by(|of_one| id(of_one).cmp(environment)).is_err() {
+                let found = format!("no environment {}", shown(environment));
+                let remedy = suggestion(environment, environments.iter().map(id));
+                let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
+                problems.push(problem.setting(format!("import.splits.{key}[{index}]")));
+            }
         }
     }
-    let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
-    let (new, training): (Vec<_>, Vec<_>) =
+    let [adapt, calibrate] =
+        [&splits.adapt, &splits.calibrate].map(|named| named.iter().map(String::as_str).collect::<BTreeSet<_>>());
+    let (new, others): (Vec<_>, Vec<_>) =
         environments.into_iter().partition(|of_one| all || adapt.contains(id(of_one)));
+    let (known, training): (Vec<_>, Vec<_>) = others.into_iter().partition(|of_one| calibrate.contains(id(of_one)));
     let has_training = !training.is_empty();
 
     let cut = match (settings.table.split_gap, settings.table.split_length) {
@@ -66,6 +70,8 @@ pub(crate) fn assign(
         warnings.push(chooser.too_short(&short, "no environment can be estimated: give them more samples"));
     }
     chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
+    let known: Vec<Vec<usize>> = known.into_iter().map(Iterator::collect).collect();
+    chooser.choose(&known, Split::Calibrate, &[]);
     if !has_training && !all {
         let problem = Problem::new(
             Kind::EmptySplit,

@@ -334,6 +334,7 @@ fn splits_of(settings: &Settings) -> BTreeSet<Split> {
         (Split::Test, trains && !of.test.is_empty()),
         (Split::Adapt, estimates),
         (Split::AdaptTest, estimates && !of.adapt_test.is_empty()),
+        (Split::Calibrate, !of.calibrate.is_empty()),
     ];
     splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect()
 }
