@@ -15,4 +15,6 @@ pub(crate) mod estimator;
 pub(crate) mod map_candidate;
 pub mod map;
 pub(crate) mod portrait;
+pub(crate) mod frames;
+pub(crate) mod landscape;
 pub(crate) mod new_environments;
