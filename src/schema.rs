@@ -50,7 +50,7 @@ impl FormatVersion {
     /// The format of datasets that this build writes. Since 2.2 there is a split `calibrate`.
     pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
-    /// Since 2.4 the map may know the model's own error.
+    /// Since 2.4 the map may know the model's own error, environments may be inferred, and the rule may be `ncf`.
     pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 4 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared

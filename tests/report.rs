@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
+use paramill::checkpoint::{Assigned, Inferred};
+use paramill::estimate::{Coverage, Evaluation, Frames, Geometry, Landscape, ParameterEstimate, Row, Status};
 use paramill::physics::Profile;
 use paramill::report::{
-    CheckBin, Event, FIGURES, Fit, FittedEnvironment, Input, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
-    Published, Summary, Surroundings, Term, TrainingEnvironment, write,
+    CheckBin, Event, FIGURES, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait,
+    PredictiveCheck, Published, Summary, Surroundings, Term, TrainingEnvironment, write,
 };
-use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
+use paramill::schema::{self, Between, Grid, GridAxis, Quantity, Split};
 use resvg::usvg::roxmltree::Document;
 
 /// Deterministic numbers in `[0, 1)` (a linear congruential generator; quality does not matter here).
@@ -93,6 +94,7 @@ fn empty() -> Input {
         published: Vec::new(),
         undrawn: Vec::new(),
         effective_pipeline: String::new(),
+        learned: Learned::default(),
     }
 }
 
@@ -130,6 +132,39 @@ fn surroundings() -> Surroundings {
         costs: [0.0, 0.01, 0.02, 0.3, 240.0, 251.0, 1800.0, f64::INFINITY].to_vec(),
         profiles: vec![profile(0.7 - (3.84f64 / 50.0).sqrt(), 0..15), profile(f64::NAN, 5..15)],
     }
+}
+
+/// Errors that grow along trajectories, bowls around two contexts with a corner that is not finite, and environments that were inferred.
+fn learned() -> Learned {
+    let times: Vec<f64> = (1..20).map(|t| 0.5 * f64::from(t)).collect();
+    let mean: Vec<f64> = times.iter().map(|t| 1e-7 * (0.4 * t).exp()).collect();
+    let frames = Frames {
+        split: Split::Test,
+        trajectories: 288,
+        low: mean.iter().map(|it| 0.1 * it).collect(),
+        high: mean.iter().map(|it| 2.5 * it).collect(),
+        times,
+        mean,
+    };
+    let (points, end) = (21, 0.02);
+    let landscape = |environment: &str, place: [f64; 2]| {
+        let at = |i: usize| end * (2.0 * i as f64 / (points - 1) as f64 - 1.0);
+        let loss = |i: usize| match i {
+            0 => f64::NAN,
+            _ => 1e-6 + (at(i % points) - place[0]).powi(2) + 3.0 * (at(i / points) - place[1]).powi(2),
+        };
+        Landscape { environment: environment.to_owned(), place, losses: (0..points * points).map(loss).collect() }
+    };
+    let geometry = Geometry {
+        is_of_contexts: true,
+        ends: [[-end, end]; 2],
+        points,
+        landscapes: vec![landscape("train-0", [-0.006, 0.004]), landscape("train-8", [0.008, -0.011])],
+        singular_values: vec![3.0, 1.2, 0.04, 3e-3, 1e-3, 2e-4, 0.0],
+    };
+    let assigned = |i: usize| Assigned { label: format!("<{}>", i / 4), trajectory: i.to_string(), environment: i / 6 };
+    let inferred = Inferred::new((0..12).map(assigned).collect());
+    Learned { frames: Some(frames), geometry: Some(geometry), inferred: Some(inferred) }
 }
 
 fn grid() -> Input {
@@ -186,6 +221,7 @@ fn grid() -> Input {
                 truth,
                 prediction,
                 inputs: Vec::new(),
+                letter: Some((if beta < 1.0 { 'A' } else { 'B' }, [beta, delta])),
                 ..Portrait::default()
             }
         })
@@ -266,6 +302,7 @@ fn grid() -> Input {
             })
             .to_vec(),
         system: Some(Err("x < y".to_owned())),
+        learned: learned(),
         training,
         estimates,
         own_parameters: Vec::new(),
@@ -395,11 +432,24 @@ fn oscillator() -> Input {
             }
         })
         .collect();
+    let training = (0..6)
+        .map(|index| {
+            let [a, b, c] =
+                [80.0 + 4.0 * f64::from(index), 0.5 + 0.1 * f64::from(index % 3), 3.5 + 0.2 * f64::from(index % 2)];
+            TrainingEnvironment {
+                environment: format!("train-{index}"),
+                context: vec![0.1 * (a - 90.0), b - 0.6, c - 3.6],
+                parameters: vec![Some(a), Some(b), Some(c)],
+                mapped: vec![a, b, c],
+            }
+        })
+        .collect();
     Input {
         title: "Glycolytic oscillator".to_owned(),
         time_unit: "min".to_owned(),
         channels: (1..8).map(|i| Quantity::new(&format!("S{i}"), "mmol L-1", "")).collect(),
         parameters: names.map(|name| Quantity::new(name, "1", "")).to_vec(),
+        training,
         estimates,
         portraits,
         ..empty()
@@ -461,6 +511,7 @@ fn patients() -> Input {
             }),
             residuals,
             events: [0.0, 12.0].map(|time| Event { time, input: 0, amount: 100.0 }).to_vec(),
+            letter: None,
             times,
         }
     };
@@ -659,6 +710,9 @@ fn the_grid_has_all_its_pictures_and_figures() {
         report.files(".svg"),
         [
             "contexts.svg",
+            "frames.svg",
+            "gradients.svg",
+            "landscape.svg",
             "loss.svg",
             "parameter-error-map.svg",
             "portraits.svg",
@@ -668,6 +722,12 @@ fn the_grid_has_all_its_pictures_and_figures() {
         ]
     );
     let page = report.text("index.html");
+    // The first two values have nearly all of the squares; of two landscapes each has one cell without a loss.
+    assert!(page.contains("99 % of the sum of squares are in 2 directions"));
+    assert_eq!(report.text("landscape.svg").matches("class=\"p-void\"").count(), 2);
+    assert!(report.text("frames.svg").contains("288 trajectories of the test split"));
+    assert_eq!(report.text("parameter-error-map.svg").matches(">A</text>").count(), 2);
+    assert!(page.contains("&lt;0&gt; (4), &lt;1&gt; (2)"), "labels of an inferred environment");
     for shown in
         ["1.62×10⁻⁵", "1.18×10⁻⁵", "0.183", "0.912", "0.737", "2605", "625 environments", "10⁻⁹", "30\u{202f}000"]
     {
@@ -853,7 +913,9 @@ fn a_few_balls_stand_beside_their_truth() {
 fn more_parameters_have_a_panel_each() {
     let report = Report::of("oscillator", &oscillator());
     report.check();
-    assert_eq!(report.files(".svg"), ["estimates.svg", "trajectories.svg"]);
+    assert_eq!(report.files(".svg"), ["contexts.svg", "estimates.svg", "trajectories.svg"]);
+    // A panel of each of three coordinates and three parameters, in which six environments trained.
+    assert_eq!(report.text("contexts.svg").matches("<circle class=\"p-mark-known\"").count(), 1 + 9 * 6);
     let picture = report.text("estimates.svg");
     for name in ["true k1", "true K1", "true q"] {
         assert!(picture.contains(name), "{name}");

@@ -89,7 +89,7 @@ fn rules_of_a_bias_refuse_a_model_without_one() {
     let library: models::Settings = toml::from_str("kind = \"library\"").unwrap();
     let refuses = |kind: Kind| kind.problem(&library, AdaptedLayers::All).map(|problem| problem.0);
     assert_eq!(refuses(Kind::CodaL2), None);
-    for kind in [Kind::CaviaConcat, Kind::CaviaFilm, Kind::Geps, Kind::Leads] {
+    for kind in [Kind::CaviaConcat, Kind::CaviaFilm, Kind::Ncf, Kind::Geps, Kind::Leads] {
         assert_eq!(refuses(kind), Some("rule"), "{kind:?}");
     }
     assert_eq!([Kind::Maml, Kind::Erm, Kind::MultiTask].map(refuses), [None; 3]);
@@ -622,6 +622,27 @@ fn a_context_of_zero_is_the_shared_model() {
     rule.decode(&shared, &context, &mut weights);
     let moved = predicted(&wide, &weights);
     assert!(moved.iter().zip(&of_shared).all(|(a, b)| (a - b).abs() > 1e-6), "the other half is the environment's");
+}
+
+/// The pool is all that tells NCF from the network with the context among its inputs.
+#[test]
+fn expansions_about_others_are_what_training_of_ncf_sees() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    let trained = |rule: &str, pool: &str| {
+        let settings = format!("rule = \"{rule}\"\npool = {pool}\n{}", SHORT.replace("steps = 6", "steps = 0"));
+        train(&train_settings(&settings), &dataset, &root.path().join("model")).unwrap()
+    };
+    let concat = trained("cavia-concat", "{}");
+    let alone = trained("ncf", "{ neighbours = 0 }");
+    assert_eq!((&alone.shared, &alone.contexts), (&concat.shared, &concat.contexts));
+    let nearest = trained("ncf", "{ neighbours = 1 }");
+    let drawn = trained("ncf", "{ neighbours = 1, choice = \"random\" }");
+    assert!(nearest.shared != alone.shared && drawn.shared != nearest.shared);
+    for model in [&nearest, &drawn] {
+        let (first, last) = (&model.log[0], model.log.last().unwrap());
+        assert!(last.train < 0.7 * first.train, "{first:?}, {last:?}");
+    }
 }
 
 /// Three trajectories of the model itself at a context.

@@ -173,7 +173,8 @@ impl<'a> Step<'a> {
         let (engine, _) =
             COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F32)?;
         let environments = self.environments.len();
-        let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, environments };
+        let descent =
+            Descent { settings, seed: 0, engine: engine.as_ref(), rule: rule.as_ref(), weights, environments };
         let mut times = Vec::with_capacity(STEPS);
         for _ in 0..STEPS {
             let start = Instant::now();

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::inferred::Inferred;
 use super::observed::ObservedChannel;
 use crate::dataset::{FileEntry, Provenance};
 use crate::engine::MOST_SUBSTEPS;
@@ -71,6 +72,9 @@ pub struct Manifest {
     pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
+    /// Which trajectories these have, where training inferred it; absent where they are those of the dataset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inferred: Option<Inferred>,
     /// How the training went.
     pub training: TrainingSummary,
     /// Tolerance of the data it was trained on (the solver's `rtol`); absent where it is unknown, as for measurements.

@@ -46,6 +46,8 @@ pub struct TrainingState {
     pub stage: Option<Stage>,
     /// Sum and number of training losses since the last record.
     pub window: (f64, u64),
+    /// The environment of each training trajectory, where environments are inferred; else empty.
+    pub assignments: Vec<usize>,
     /// Whether the validation loss after the last step is still to be computed.
     pub look_is_due: bool,
     /// The loss curve so far.
@@ -88,6 +90,8 @@ struct Header {
     damping: Option<(f64, f64)>,
     stage: Option<Stage>,
     window: (f64, u64),
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    assignments: Vec<usize>,
     #[serde(default)]
     look_is_due: bool,
     log: Vec<LogRecord>,
@@ -134,6 +138,7 @@ impl TrainingStore {
             damping: state.damping,
             stage: state.stage,
             window: state.window,
+            assignments: state.assignments.clone(),
             look_is_due: state.look_is_due,
             log: state.log.clone(),
             arrays_sha256: sha256(&bytes),
@@ -265,6 +270,7 @@ fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Er
         damping: header.damping,
         stage: header.stage,
         window: header.window,
+        assignments: header.assignments,
         look_is_due: header.look_is_due,
         log: header.log,
     })

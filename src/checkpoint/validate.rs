@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::files::{CARD_FILE, LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
+use super::inferred::Inferred;
 use super::manifest::{ChannelScale, Manifest};
 use super::map::{MapKind, ParameterMap};
 use super::power::Power;
@@ -115,6 +116,11 @@ impl Manifest {
         for (e, environment) in self.environments.iter().enumerate() {
             let key = format!("environments.{e}.parameters");
             counted(&key, environment.parameters.len(), "parameters", self.parameters.len());
+        }
+        let count = self.environments.len();
+        let of = |it: &Inferred| it.trajectories.iter().find(|it| it.environment >= count).map(|it| it.environment);
+        if let Some(beyond) = self.inferred.as_ref().and_then(of) {
+            problems.push(format!("`inferred` names the environment {beyond}; expected one of the {count}, from 0"));
         }
         for (key, count) in [("channels", self.channels.len()), ("environments", self.environments.len())] {
             if count == 0 {

@@ -16,7 +16,7 @@ use crate::dataset::Dataset;
 use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
-use crate::report::{Input, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, unit_of};
+use crate::report::{Input, Learned, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, unit_of};
 use crate::schema::{Quantity, Split, Trajectory};
 
 /// Most environments of a split that a report shows.
@@ -61,6 +61,10 @@ pub(crate) fn input(
             Vec::new()
         }),
     };
+    let learned = match model {
+        Some(model) => learned(settings.landscape, dataset, model, context, &mut undrawn),
+        None => Learned::default(),
+    };
     let hidden = fits.drawn.first().map(|(_, drawn)| drawn.hidden.clone());
     Ok(Input {
         title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
@@ -75,6 +79,7 @@ pub(crate) fn input(
         own_parameters: estimates.of_trajectories.clone(),
         of_trajectories,
         training,
+        learned,
         terms: model.map_or_else(Vec::new, terms),
         system: model.and_then(|model| system(model, dataset)),
         fits: fits.environments(&rows),
@@ -165,6 +170,30 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
         training_steps: training.map_or(0, |training| training.steps),
         mse_validation: training.map(|training| training.validation),
     }
+}
+
+/// What is drawn of the model. Adds why parts are not to `undrawn`.
+fn learned(
+    landscape: bool,
+    dataset: &Dataset,
+    model: &StoredModel,
+    context: &Context<'_>,
+    undrawn: &mut Vec<String>,
+) -> Learned {
+    let mut told = |what: &str, error: estimate::Error| undrawn.push(format!("{what} ({error})"));
+    let frames = estimate::frames(context.compute, dataset, model);
+    let frames = frames.unwrap_or_else(|error| {
+        told("errors along trajectories", error);
+        None
+    });
+    let geometry = match landscape {
+        true => estimate::geometry(context.compute, dataset, model).unwrap_or_else(|error| {
+            told("the losses around the model", error);
+            None
+        }),
+        false => None,
+    };
+    Learned { frames, geometry, inferred: model.manifest.inferred.clone() }
 }
 
 /// The training environments. Those of the map have the contexts to which it was fitted.
@@ -274,7 +303,13 @@ fn portraits(
             (known, true) => format!("{}: {known}", row.environment),
             (known, false) => known,
         };
-        portraits.push(Portrait { title, ..portrait });
+        let place = match row.parameters.as_slice() {
+            [ParameterEstimate { truth: Some(x), .. }, ParameterEstimate { truth: Some(y), .. }] => Some([*x, *y]),
+            _ => None,
+        };
+        let letter = place.map(|place| (char::from(b'A' + portraits.len() as u8), place));
+        let title = letter.map_or(title.clone(), |(letter, _)| format!("{letter}: {title}"));
+        portraits.push(Portrait { title, letter, ..portrait });
     }
     Ok(portraits)
 }

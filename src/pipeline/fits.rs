@@ -126,6 +126,7 @@ pub(crate) fn portrait(drawn: &DrawnTrajectory, title: &str) -> Portrait {
         fit: drawn.fine.as_ref().map(fit),
         residuals: drawn.residuals.clone(),
         below: if has_below { drawn.below.clone() } else { Vec::new() },
+        letter: None,
         events: drawn.events.iter().map(|&(time, input, amount)| Event { time, input, amount }).collect(),
     }
 }

@@ -79,13 +79,16 @@ pub struct ReportSettings {
     /// some at equal distances.
     #[schemars(range(min = 1, max = 100_000))]
     pub fits: usize,
+    /// Whether the losses of the training environments around the trained model are drawn: over two coordinates of the context, or over the main
+    /// directions of their gradients, with the singular values of these. It takes thousands of rollouts.
+    pub landscape: bool,
     /// Published figures to show beside ours.
     pub published: Vec<report::Published>,
 }
 
 impl Default for ReportSettings {
     fn default() -> Self {
-        ReportSettings { title: String::new(), fits: 200, published: Vec::new() }
+        ReportSettings { title: String::new(), fits: 200, landscape: false, published: Vec::new() }
     }
 }
 

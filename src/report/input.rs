@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::Inferred;
 use crate::estimate::physics::Profile;
-use crate::estimate::{Evaluation, Row};
+use crate::estimate::{Evaluation, Frames, Geometry, Row};
 use crate::schema;
 use crate::schema::{Grid, Quantity};
 
@@ -110,6 +111,8 @@ pub struct Portrait {
     pub below: Vec<bool>,
     /// Amounts and resets.
     pub events: Vec<Event>,
+    /// Its letter, and where it stands, on the map of two parameters.
+    pub letter: Option<(char, [f64; 2])>,
 }
 
 /// An environment with all its trajectories, beside its fit by equations.
@@ -179,6 +182,17 @@ pub struct Surroundings {
     pub profiles: Vec<Profile>,
 }
 
+/// What is drawn of a trained model beside its estimates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Learned {
+    /// Errors along trajectories that it did not see.
+    pub frames: Option<Frames>,
+    /// The losses of the training environments around it, where they are asked for.
+    pub geometry: Option<Geometry>,
+    /// Which trajectories its environments have, where training inferred it.
+    pub inferred: Option<Inferred>,
+}
+
 /// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossPoint {
@@ -225,6 +239,8 @@ pub struct Input {
     pub parameters: Vec<Quantity>,
     /// Training environments; none where known equations estimate.
     pub training: Vec<TrainingEnvironment>,
+    /// What is drawn of the model; nothing where known equations estimate.
+    pub learned: Learned,
     /// The equations of a library of products; empty for other models.
     pub terms: Vec<Term>,
     /// These equations as the text of a system file, or why they cannot be written as one; absent for other models.

@@ -25,6 +25,7 @@ pub(crate) mod figures;
 pub(crate) mod tables;
 pub(crate) mod overview;
 pub(crate) mod equations;
+pub(crate) mod inferred;
 pub(crate) mod gallery;
 pub(crate) mod page;
 pub(crate) mod png;
@@ -38,8 +39,8 @@ pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
 pub use input::{
-    CheckBin, Event, Fit, FittedEnvironment, Input, LossPoint, OwnEstimate, Portrait, PredictiveCheck, Published,
-    Summary, Surroundings, Term, TrainingEnvironment,
+    CheckBin, Event, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
+    Published, Summary, Surroundings, Term, TrainingEnvironment,
 };
 pub(crate) use number::unit as unit_of;
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};

@@ -7,6 +7,7 @@ use super::comparison;
 use super::comparison::Comparison;
 use super::equations;
 use super::figures::figure::{Figure, counted};
+use super::inferred;
 use super::input::Input;
 use super::number;
 use super::number::escape;
@@ -140,6 +141,10 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     if let Some(equations) = equations::section(input) {
         section(&mut page, "equations", "The equations it found");
         page.push_str(&equations);
+    }
+    if let Some(inferred) = inferred::section(input) {
+        section(&mut page, "inferred", "Inferred environments");
+        page.push_str(&inferred);
     }
     section(&mut page, "environments", "Environments");
     if input.is_thinned() {

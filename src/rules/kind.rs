@@ -9,7 +9,7 @@ use super::coda::{Coda, Locality};
 use super::geps::Geps;
 use super::meta_sgd::MetaSgd;
 use super::rule::Rule;
-use super::{anil, erm, leads, maml, multi_task};
+use super::{anil, erm, leads, maml, multi_task, ncf};
 use crate::models;
 use crate::models::{AdaptedLayers, Layout};
 
@@ -30,6 +30,8 @@ pub enum Kind {
     CaviaConcat,
     /// CAVIA: the context scales and shifts the last hidden features of the network.
     CaviaFilm,
+    /// NCF: the context is appended to the input of the network, which is trained through its expansions about the contexts of others.
+    Ncf,
     /// GEPS: the context modulates low-rank factors of every layer.
     Geps,
     /// LEADS: the sum of a shared network and one of the environment's own, which are the two halves of a network of even width.
@@ -59,12 +61,13 @@ pub struct Shape {
 
 impl Kind {
     /// Every rule.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::CodaL1,
         Kind::CodaL2,
         Kind::Coda,
         Kind::CaviaConcat,
         Kind::CaviaFilm,
+        Kind::Ncf,
         Kind::Geps,
         Kind::Leads,
         Kind::MultiTask,
@@ -87,6 +90,7 @@ impl Kind {
             Kind::Coda => coda(Locality::None),
             Kind::CaviaConcat => Box::new(CaviaConcat::new(layout, context_dimension)),
             Kind::CaviaFilm => Box::new(CaviaFilm::new(layout, context_dimension)),
+            Kind::Ncf => Box::new(ncf::rule(layout, context_dimension)),
             Kind::Geps => Box::new(Geps::new(layout, context_dimension)),
             Kind::Leads => Box::new(leads::rule(layout)),
             Kind::MultiTask => Box::new(multi_task::rule(layout)),
@@ -105,6 +109,7 @@ impl Kind {
             Kind::Coda => "coda",
             Kind::CaviaConcat => "cavia-concat",
             Kind::CaviaFilm => "cavia-film",
+            Kind::Ncf => "ncf",
             Kind::Geps => "geps",
             Kind::Leads => "leads",
             Kind::MultiTask => "multi-task",
@@ -118,7 +123,8 @@ impl Kind {
     /// Whether environments own weights, or nothing, in place of a context of a few numbers: no parameters are read from these.
     pub fn owns_weights(self) -> bool {
         match self {
-            Kind::CodaL1 | Kind::CodaL2 | Kind::Coda | Kind::CaviaConcat | Kind::CaviaFilm | Kind::Geps => false,
+            Kind::CodaL1 | Kind::CodaL2 | Kind::Coda => false,
+            Kind::CaviaConcat | Kind::CaviaFilm | Kind::Ncf | Kind::Geps => false,
             Kind::Leads | Kind::MultiTask | Kind::Erm | Kind::Maml | Kind::Anil | Kind::MetaSgd => true,
         }
     }
@@ -126,6 +132,11 @@ impl Kind {
     /// Whether training differentiates through the step that adapts the weights.
     pub fn trains_through_adaptation(self) -> bool {
         matches!(self, Kind::Maml | Kind::Anil | Kind::MetaSgd)
+    }
+
+    /// Whether Adam sees trajectories through their expansions about the contexts of other environments.
+    pub fn trains_through_expansion(self) -> bool {
+        self == Kind::Ncf
     }
 
     /// Why this rule cannot adapt those layers of that model, if so: the setting, what was found, and what was expected.

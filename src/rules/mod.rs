@@ -11,6 +11,7 @@ mod restricted;
 mod coda;
 mod cavia_concat;
 mod cavia_film;
+mod ncf;
 mod geps;
 mod own_weights;
 mod leads;

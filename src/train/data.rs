@@ -1,8 +1,9 @@
 //! Training data: which trajectories are in a batch, where rollouts restart, and what is held in memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::settings::TeacherForcing;
+use super::settings::{Labels, TeacherForcing};
 use crate::checkpoint::{Environment, Units};
 use crate::dataset::{Dataset, Error, IndexEntry};
 use crate::engine::{Batch, Segment};
@@ -13,6 +14,7 @@ use crate::schema::{Split, Trajectory};
 /// A split of the training environments, in memory or read batch by batch.
 ///
 /// A trajectory starts at its first complete sample; one in which no sample follows a complete one is left out.
+#[derive(Clone)]
 pub(super) struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
@@ -28,20 +30,21 @@ pub(super) struct SplitData<'a> {
     /// Trajectories that are left out.
     left_out: usize,
     /// Every trajectory by its row, scaled, if the split fits the memory budget.
-    held: Option<Vec<Trajectory>>,
+    held: Option<Arc<Vec<Trajectory>>>,
     /// Trajectories of each environment that the memory budget holds at once.
     held_per_environment: usize,
 }
 
 impl<'a> SplitData<'a> {
-    /// Indexes `split`, and reads it into memory if it takes at most `budget` bytes.
+    /// Indexes `split`, and reads it into memory if it takes at most `budget` bytes. Where labels are not known, all its rows are in the first
+    /// of the environments, until they are [`assigned`](SplitData::assigned).
     ///
     /// # Errors
     /// Any error of reading.
     pub(super) fn open(
         dataset: &'a Dataset,
         split: Split,
-        environments: &[Environment],
+        (environments, labels): (&[Environment], Labels),
         units: &Units,
         roots: &[f64],
         budget: usize,
@@ -54,7 +57,11 @@ impl<'a> SplitData<'a> {
         let mut left_out = 0;
         for ((row, entry), values) in index.iter().enumerate().zip(of_rows) {
             left_out += usize::from(values.is_none());
-            if let (Some(&e), Some(values)) = (places.get(entry.environment.as_str()), values) {
+            let place = match labels {
+                Labels::Known => places.get(entry.environment.as_str()).copied(),
+                Labels::Infer => Some(0),
+            };
+            if let (Some(e), Some(values)) = (place, values) {
                 rows[e].push(row);
                 compared[e].push(values);
             }
@@ -76,11 +83,46 @@ impl<'a> SplitData<'a> {
         };
         if bytes <= budget {
             let all: Vec<usize> = (0..index.len()).collect();
-            data.held = Some(data.read(&all)?);
+            data.held = Some(Arc::new(data.read(&all)?));
         } else {
             data.held_per_environment = (most as f64 * budget as f64 / bytes as f64).max(1.0) as usize;
         }
         Ok(data)
+    }
+
+    /// All rows, ascending.
+    pub(super) fn rows_in_order(&self) -> Vec<usize> {
+        let mut rows: Vec<usize> = self.rows.iter().flatten().copied().collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The same split with each of its rows, ascending, in the environment that is given for it.
+    pub(super) fn assigned(&self, assignments: &[usize]) -> Self {
+        let all = self.rows.iter().flatten().copied().zip(self.compared.iter().flatten().copied());
+        let values: BTreeMap<usize, usize> = all.collect();
+        let mut split = self.clone();
+        split.rows.iter_mut().for_each(Vec::clear);
+        split.compared.iter_mut().for_each(Vec::clear);
+        for ((row, values), &e) in values.into_iter().zip(assignments) {
+            split.rows[e].push(row);
+            split.compared[e].push(values);
+        }
+        let most = split.trajectories_per_environment();
+        split.held_per_environment = if self.is_held() { most } else { self.held_per_environment.min(most) };
+        split
+    }
+
+    /// These rows as those of one environment, cut into segments at the samples that `restarts` returns.
+    ///
+    /// # Errors
+    /// Any error of reading, where the split is not in memory.
+    pub(super) fn of_rows(
+        &self,
+        rows: &[usize],
+        restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
+    ) -> Result<Batch, Error> {
+        self.gather(&[rows.to_vec()], restarts)
     }
 
     /// Largest number of residuals of a step on at most `per_environment` trajectories of each environment, or on all.

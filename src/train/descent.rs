@@ -2,9 +2,11 @@
 //!
 //! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over `z = (shared, xi)`, where the
 //! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`. Under a rule that is trained through its
-//! adaptation, the contexts follow from the shared values by a step of gradient descent, and are not trained.
+//! adaptation, the contexts follow from the shared values by a step of gradient descent, and are not trained. Under one that is trained through
+//! expansions, the loss is that of [`expansion`].
 
 use super::adam;
+use super::expansion;
 use super::settings::{Contexts, Settings};
 use super::through_adaptation::ThroughAdaptation;
 use crate::engine::{Batch, Engine};
@@ -13,8 +15,10 @@ use crate::rules::{ContextFit, Rule, decode_all, pull_back_all};
 /// What a step of Adam needs besides the batch.
 #[derive(Clone, Copy)]
 pub struct Descent<'a> {
-    /// Penalties and the gradient clip.
+    /// The rule, penalties and the gradient clip.
     pub settings: &'a Settings,
+    /// Draws the pools of a rule that is trained through expansions.
+    pub seed: u64,
     /// Computes the loss and its gradient.
     pub engine: &'a dyn Engine,
     /// Gives an environment's weights from shared values and its context.
@@ -41,7 +45,7 @@ impl Descent<'_> {
     /// gradient is not finite.
     pub fn step(&self, batch: &Batch, rate: f64, t: u64, moving: Moving) -> Option<f64> {
         let Moving { trained, first_moment, second_moment } = moving;
-        let (loss, mut gradient) = self.loss_and_gradient(trained, batch);
+        let (loss, mut gradient) = self.loss_and_gradient(trained, t, batch);
         self.add_penalties(trained, &mut gradient);
         if !loss.is_finite() || !gradient.iter().all(|g| g.is_finite()) {
             return None;
@@ -56,15 +60,23 @@ impl Descent<'_> {
         decode_all(self.rule, trained, self.environments, self.weights)
     }
 
-    /// The loss, and its gradient by everything trained.
-    fn loss_and_gradient(&self, trained: &[f64], batch: &Batch) -> (f64, Vec<f64>) {
+    /// The loss at step `t`, and its gradient by everything trained.
+    fn loss_and_gradient(&self, trained: &[f64], t: u64, batch: &Batch) -> (f64, Vec<f64>) {
         if let Some(through) = self.through_adaptation() {
             let shared = self.rule.shared_size();
             let (loss, mut gradient) = through.loss_and_gradient(&trained[..shared], batch);
             gradient.resize(trained.len(), 0.0);
             return (loss, gradient);
         }
-        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(trained), batch);
+        let weights = self.decode(trained);
+        let (loss, d_weights) = match self.settings.rule.trains_through_expansion() {
+            true => {
+                let contexts = &trained[self.rule.shared_size()..];
+                let others = self.settings.pool.others(contexts, self.environments, (self.seed, t));
+                expansion::loss_and_gradient(self.engine, &weights, &others, batch)
+            }
+            false => self.engine.loss_and_gradient(&weights, batch),
+        };
         (loss, pull_back_all(self.rule, trained, &d_weights, self.weights))
     }
 

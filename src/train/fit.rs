@@ -163,6 +163,7 @@ impl Fit<'_> {
                 damping: None,
                 stage: None,
                 window: (0.0, 0),
+                assignments: Vec::new(),
                 // No step may leave a model that is worse than the one it started from.
                 look_is_due: self.start.is_some(),
                 log: Vec::new(),
@@ -180,10 +181,11 @@ impl Fit<'_> {
     /// One optimiser step. False, and the state unchanged, if the loss or its gradient is not finite.
     fn step(&self, state: &mut TrainingState) -> Result<bool, Error> {
         let settings = self.settings;
+        self.assign(state)?;
+        let train = self.train_of(state);
         let probability = restart_probability(&settings.teacher_forcing, state.step);
-        let per_environment =
-            settings.trajectories_per_environment.unwrap_or_else(|| self.train.held_per_environment());
-        let batch = self.train.batch(state.step, per_environment, |row, trajectory| {
+        let per_environment = settings.trajectories_per_environment.unwrap_or_else(|| train.held_per_environment());
+        let batch = train.batch(state.step, per_environment, |row, trajectory| {
             draw_restarts(self.seed, state.step, row, trajectory, probability)
         })?;
         let rate = self.learning_rate(state.step);
@@ -202,7 +204,7 @@ impl Fit<'_> {
         let trained = self.adapted(&state.trained)?;
         let weights = self.decode(&trained);
         let (mut squares, mut values) = (Some(0.0), 0.0);
-        self.validation.each_part(|batch| {
+        self.validation_under(&weights)?.each_part(|batch| {
             let of_batch = || Parts::new(batch, self.cost).squares(self.reference, &weights, run);
             squares = squares.and_then(|sum| Some(sum + of_batch()?));
             values += batch.count();
@@ -250,6 +252,7 @@ impl Fit<'_> {
     fn descent(&self) -> Descent<'_> {
         Descent {
             settings: self.settings,
+            seed: self.seed,
             engine: self.engine,
             rule: self.rule,
             weights: self.model.layout().size(),

@@ -57,10 +57,11 @@ impl Fit<'_> {
 
     fn step_of(&self, stage: Stage, state: &mut TrainingState, run: &Run) -> Result<Outcome, Error> {
         let settings = &self.settings.gauss_newton;
-        let all = self.train.trajectories_per_environment();
+        let train = self.train_of(state);
+        let all = train.trajectories_per_environment();
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
         // The same ones in every step: the damping and the ends of stages compare steps.
-        let batch = self.train.batch(0, per_environment, |_, trajectory| {
+        let batch = train.batch(0, per_environment, |_, trajectory| {
             stage.segment.map_or_else(Vec::new, |segment| even_restarts(trajectory, segment))
         })?;
         let found = batch.values();

@@ -15,8 +15,10 @@ mod memory;
 mod parts;
 mod curriculum;
 mod through_adaptation;
+mod expansion;
 mod descent;
 mod fit;
+mod inference;
 mod symmetric;
 mod curvature;
 mod local_model;
@@ -59,7 +61,8 @@ pub use normal_equations::NormalEquations;
 #[doc(hidden)]
 pub use parts::Cost;
 pub use settings::{
-    Choice, ContextDimension, Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing,
+    Choice, Chosen, ContextDimension, Contexts, GaussNewton, Inference, Labels, Method, Pool, Scaling, Schedule,
+    Settings, TeacherForcing,
 };
 pub use warm_start::WarmStart;
 
@@ -107,7 +110,11 @@ pub fn run_from(
     }
     let manifest = dataset.manifest();
     let environments = data::environments(dataset)?;
-    check_splits(dataset, &environments)?;
+    check_splits(dataset, &environments, settings.environments)?;
+    let environments = match settings.environments {
+        Labels::Known => environments,
+        Labels::Infer => inference::environments(settings.inference.environments, &manifest.parameters),
+    };
     let context_dimension = settings.dimension(manifest.parameters.len());
     if context_dimension == 0 && !settings.rule.owns_weights() {
         return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() });
@@ -155,7 +162,8 @@ pub fn run_from(
     let budget = settings.memory_budget_mib * (1 << 20);
     let units = Units::new(&scales, &manifest.state_shape(), &input_scales, &manifest.inputs);
     let roots: Vec<f64> = manifest.state_shape().of_values(&weights).into_iter().map(f64::sqrt).collect();
-    let open = |split| data::SplitData::open(dataset, split, &environments, &units, &roots, budget);
+    let open =
+        |split| data::SplitData::open(dataset, split, (&environments, settings.environments), &units, &roots, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
     for (split, data) in [(Split::Train, &train), (Split::Validation, &validation)] {
         if data.left_out() > 0 {
@@ -164,7 +172,15 @@ pub fn run_from(
                 data.left_out()
             )));
         }
-        let found: Vec<String> = data.empty_environments().map(|e| environments[e].id.clone()).collect();
+        let few = settings.environments == Labels::Infer && data.rows_in_order().len() < environments.len();
+        if few && split == Split::Train {
+            let (count, found) = (environments.len(), data.rows_in_order().len());
+            return Err(Error::Settings(inference::too_few(count, found)));
+        }
+        let found: Vec<String> = match settings.environments {
+            Labels::Infer if !data.rows_in_order().is_empty() => Vec::new(),
+            _ => data.empty_environments().map(|e| environments[e].id.clone()).collect(),
+        };
         // In the train split, an environment without a trajectory gets no context; for validation, one usable environment will do.
         if !found.is_empty() && (split == Split::Train || found.len() == environments.len()) {
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
@@ -204,15 +220,19 @@ pub fn run_from(
     if of_newton.steps > 0 {
         run.emit(Event::Note(sizes.note(of_newton)));
     }
-    // The gradient through a step of adaptation has differences of gradients, too small for single precision.
+    // Gradients through a step of adaptation or an expansion have differences of gradients, too small for single precision.
     let through_adaptation = settings.rule.trains_through_adaptation();
-    let precision = if through_adaptation { Precision::F64 } else { settings.precision };
+    let is_second_order = through_adaptation || settings.rule.trains_through_expansion();
+    let precision = if is_second_order { Precision::F64 } else { settings.precision };
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, precision)?;
     warn_of_cuda(run);
     let not_tied = |found| Error::NotTied { dataset: dataset.directory().to_owned(), found };
     let initial_contexts = match (start, settings.contexts) {
         (Some(start), contexts) => start.contexts(contexts, &environments).map_err(not_tied)?,
+        (None, Contexts::Learned) if settings.environments == Labels::Infer => {
+            inference::contexts(seed, rule.context_size() * environments.len(), settings.inference.spread)
+        }
         (None, Contexts::Learned) => rule.initial_context().repeat(environments.len()),
         (None, Contexts::Tied) => {
             tied_contexts(&environments, context_dimension, settings.tied_deviation).map_err(not_tied)?
@@ -254,6 +274,8 @@ pub fn run_from(
     let (shared, contexts) = best.trained.split_at(rule.shared_size());
     let mut observed = observed::of_training(dataset)?;
     let weights_of_best = fit.decode(&best.trained);
+    let inferred = fit.inferred(dataset, &weights_of_best)?;
+    let validation = fit.validation_under(&weights_of_best)?;
     let errors =
         observed::validation_errors(&validation, reference.as_ref(), &weights_of_best, &scales, best.validation)?;
     observed.iter_mut().zip(errors).for_each(|(channel, error)| channel.validation = error);
@@ -283,6 +305,7 @@ pub fn run_from(
             observed,
             weights,
             environments,
+            inferred,
             training: TrainingSummary {
                 steps: state.step,
                 best_step: best.step,
@@ -368,7 +391,7 @@ fn tied_contexts(
     Ok(contexts)
 }
 
-fn check_splits(dataset: &Dataset, environments: &[checkpoint::Environment]) -> Result<(), Error> {
+fn check_splits(dataset: &Dataset, environments: &[checkpoint::Environment], labels: Labels) -> Result<(), Error> {
     let missing = |split, purpose| Error::MissingSplit { dataset: dataset.directory().to_owned(), split, purpose };
     if environments.is_empty() {
         return Err(missing(Split::Train, "fit the model"));
@@ -376,6 +399,9 @@ fn check_splits(dataset: &Dataset, environments: &[checkpoint::Environment]) -> 
     let validation = dataset.index(Split::Validation)?;
     if validation.is_empty() {
         return Err(missing(Split::Validation, "choose the model; one is never chosen on test data"));
+    }
+    if labels == Labels::Infer {
+        return Ok(());
     }
     let mut unknown: Vec<String> = validation
         .into_iter()

@@ -21,6 +21,14 @@ pub struct Settings {
     /// of `meta-sgd` start; 0.1 by default. These rules are computed in double precision.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub inner_rate: f64,
+    /// The environments about whose contexts trajectories are expanded in training, for the rule `ncf`. Its steps of Adam are computed in double
+    /// precision; those of Gauss-Newton fit the model itself, without expansions.
+    pub pool: Pool,
+    /// Whether the training trajectories of an environment are those that the dataset says. Where they are inferred, labels of the splits `train` and
+    /// `validation` are not used.
+    pub environments: Labels,
+    /// How environments are inferred, where they are.
+    pub inference: Inference,
     /// Dimensions of a context; the number of parameters of the dataset if absent. `"auto"` trains with one, two and so on until one more does not halve
     /// the error on the validation split, and keeps the model before: it takes as many trainings. Rules whose environments own weights have none.
     pub context_dimension: Option<ContextDimension>,
@@ -105,6 +113,9 @@ impl Default for Settings {
             rule: rules::Kind::CodaL1,
             adapted_layers: models::AdaptedLayers::All,
             inner_rate: 0.1,
+            pool: Pool::default(),
+            environments: Labels::Known,
+            inference: Inference::default(),
             context_dimension: None,
             context_penalty: 1e-4,
             locality_penalty: 1e-6,
@@ -141,13 +152,13 @@ impl Settings {
             _ if self.rule.owns_weights() => 0,
             None => parameters,
             Some(ContextDimension::Count(d)) => d,
-            Some(ContextDimension::Choice(Choice::Auto)) => 1,
+            Some(ContextDimension::Chosen(Chosen::Auto)) => 1,
         }
     }
 
     /// Whether the dimension of the contexts is chosen by the validation split.
     pub(crate) fn chooses_dimension(&self) -> bool {
-        matches!(self.context_dimension, Some(ContextDimension::Choice(Choice::Auto)))
+        matches!(self.context_dimension, Some(ContextDimension::Chosen(Chosen::Auto)))
     }
 
     /// What the rule is built for, with contexts of `d` values.
@@ -195,8 +206,100 @@ impl Settings {
                 format!("{} with rule \"{name}\", which trains through its adaptation", self.gauss_newton.steps);
             problems.add("gauss_newton.steps", found, "0: Adam alone trains this rule", "remove [train.gauss_newton]");
         }
+        if self.environments == Labels::Infer {
+            self.inference_problems(&mut problems);
+        }
         problems.into_vec()
     }
+
+    /// Settings with which environments cannot be inferred.
+    fn inference_problems(&self, problems: &mut Problems) {
+        let found = |what: String| format!("\"infer\" with {what}");
+        let mut refuse = |what, expected, remedy| problems.add("environments", found(what), expected, remedy);
+        if self.rule.trains_through_adaptation() || self.rule == rules::Kind::Erm {
+            let rule =
+                format!("rule \"{}\", whose environments have nothing of their own that is trained", self.rule.name());
+            refuse(rule, "a rule with contexts or weights of each environment", "choose another rule");
+        }
+        if matches!(self.model, models::Settings::Library { .. }) {
+            refuse("a library of products".to_owned(), "a network", "choose another model, or give the labels");
+        }
+        if self.steps == 0 {
+            refuse(
+                "`train.steps = 0`".to_owned(),
+                "steps of Adam, between which trajectories are assigned",
+                "set train.steps",
+            );
+        }
+        if self.contexts == Contexts::Tied {
+            refuse(
+                "`contexts = \"tied\"`".to_owned(),
+                "learned contexts: parameters would be labels",
+                "remove `contexts`",
+            );
+        }
+        if self.warm_start.is_some() {
+            refuse("`warm_start`".to_owned(), "a training from nothing", "remove it");
+        }
+    }
+}
+
+/// Where the environments of the training trajectories come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Labels {
+    /// From the dataset.
+    Known,
+    /// From training: every trajectory is assigned to the environment whose context predicts it best, again and again between steps of Adam.
+    Infer,
+}
+
+/// How environments are inferred.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Inference {
+    /// How many there are; 2 by default.
+    #[schemars(range(min = 2, max = 100_000))]
+    pub environments: usize,
+    /// Steps of Adam between two assignments; 1 by default. Gauss-Newton keeps the last one.
+    #[schemars(range(min = 1))]
+    pub every: u64,
+    /// Standard deviation of the random contexts that training starts from; 1 by default.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub spread: f64,
+}
+
+impl Default for Inference {
+    fn default() -> Self {
+        Inference { environments: 2, every: 1, spread: 1.0 }
+    }
+}
+
+/// The pool of each environment: itself and some others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pool {
+    /// How many others; 3 by default. All of them where there are fewer.
+    #[schemars(range(min = 0, max = 1000))]
+    pub neighbours: usize,
+    /// Which ones; `nearest` by default.
+    pub choice: Choice,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Pool { neighbours: 3, choice: Choice::Nearest }
+    }
+}
+
+/// Which environments are in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Those whose contexts are nearest, at every step.
+    Nearest,
+    /// Drawn anew at every step.
+    Random,
 }
 
 /// Dimensions of a context: so many, or as many as the validation split asks for.
@@ -206,13 +309,13 @@ pub enum ContextDimension {
     /// So many.
     Count(#[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))] usize),
     /// To be chosen.
-    Choice(Choice),
+    Chosen(Chosen),
 }
 
 /// That something is to be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Choice {
+pub enum Chosen {
     /// By the validation split.
     Auto,
 }
@@ -221,7 +324,7 @@ impl ContextDimension {
     fn shown(self) -> String {
         match self {
             ContextDimension::Count(d) => d.to_string(),
-            ContextDimension::Choice(Choice::Auto) => "\"auto\"".to_owned(),
+            ContextDimension::Chosen(Chosen::Auto) => "\"auto\"".to_owned(),
         }
     }
 }

@@ -40,6 +40,7 @@ impl Sound {
         let mut model = train(&train_settings(TRAINING), &pairs, &directory).unwrap();
         map("kind = \"affine\"", &pairs, &mut model, &directory);
         let state = TrainingState {
+            assignments: Vec::new(),
             step: 7,
             trained: vec![0.5; TRAINED],
             first_moment: vec![0.0; TRAINED],

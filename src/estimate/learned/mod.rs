@@ -16,4 +16,6 @@ pub mod model_error;
 pub(crate) mod map_candidate;
 pub mod map;
 pub(crate) mod portrait;
+pub(crate) mod frames;
+pub(crate) mod landscape;
 pub(crate) mod new_environments;

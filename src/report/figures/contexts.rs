@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::context_pairs;
 use super::figure::{Figure, counted};
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Anchor, Canvas, Path};
@@ -9,6 +10,7 @@ use crate::report::colour::plane;
 use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
+use crate::rules::MOST_DIMENSIONS;
 
 /// Shades along each axis of the colour plane.
 const SHADES: usize = 12;
@@ -17,12 +19,13 @@ const MOST_POINTS: usize = 4000;
 /// Training environments that get their names.
 const NAMED: usize = 14;
 
-/// Two planes side by side, or a parameter over the one context; `None` for other dimensions.
+/// Two planes side by side, or a parameter over the one context; for other dimensions a panel of each pair.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
     let dimension = input.training.iter().map(|environment| environment.context.len()).max()?;
     match (dimension, input.parameters.len()) {
         (2, 2) => planes(input),
         (1, 1) => line(input),
+        (1..=MOST_DIMENSIONS, 1..) => context_pairs::figure(input),
         _ => None,
     }
 }

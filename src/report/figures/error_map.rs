@@ -97,6 +97,7 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     for (x, y) in &scene.training {
         canvas.circle("class=\"p-pin\"", plot.at(*x, *y), 5.0);
     }
+    letters(&mut canvas, &plot, input);
     let failed = failures(&mut canvas, &plot, &scene);
     colour_bar(&mut canvas, &scale);
 
@@ -123,6 +124,10 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         Some(cells) if !cells.exact => " Each cell is the geometric mean of its environments.",
         _ => "",
     };
+    let lettered = match input.portraits.iter().any(|it| it.letter.is_some()) {
+        true => " Letters are those of the trajectories below.",
+        false => "",
+    };
     let median_text = match median {
         Some(median) => format!("the median is {} %", number::significant(median)),
         None => "none has an error to show".to_owned(),
@@ -139,7 +144,7 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         ),
         caption: format!(
             "Mean absolute percentage error of the estimated parameters at the true parameters of {shown}; {median_text}. \
-             The logarithmic colour scale ends at the 1st and 99th percentile.{gathered}"
+             The logarithmic colour scale ends at the 1st and 99th percentile.{gathered}{lettered}"
         ),
         canvas,
     })
@@ -211,6 +216,17 @@ fn outline(canvas: &mut Canvas, plot: &Plot, corners: &[(f64, f64)]) {
     let path = Path::new().line(closed);
     canvas.path("class=\"p-under\"", &path);
     canvas.path("class=\"p-over p-dashed\"", &path);
+}
+
+/// The letters of the portraits, where they stand.
+fn letters(canvas: &mut Canvas, plot: &Plot, input: &Input) {
+    for (letter, [x, y]) in input.portraits.iter().filter_map(|it| it.letter) {
+        let (x, y) = plot.at(x, y);
+        canvas.text("p-strong p-halo", Anchor::Middle, (x, y - 12.0), &letter.to_string());
+        let mut dot = Path::new();
+        dot.diamond((x, y), 5.0);
+        canvas.path("class=\"p-pin\"", &dot);
+    }
 }
 
 /// Crosses at failed environments; returns their number.

@@ -3,6 +3,7 @@
 pub(crate) mod figure;
 mod agreement;
 mod cells;
+mod context_pairs;
 mod contexts;
 pub(crate) mod panel;
 mod driven;
@@ -10,6 +11,9 @@ mod trajectories;
 mod fields;
 pub(crate) mod hull;
 mod losses;
+mod frames;
+mod gradients;
+mod landscape;
 mod of_trajectories;
 mod portraits;
 mod predictive_check;
@@ -25,7 +29,7 @@ use super::input::Input;
 pub type Draw = fn(&Input) -> Option<Figure>;
 
 /// Every figure, in the order of the page.
-pub const ALL: [Draw; 12] = [
+pub const ALL: [Draw; 15] = [
     error_map::figure,
     agreement::figure,
     of_trajectories::figure,
@@ -37,5 +41,8 @@ pub const ALL: [Draw; 12] = [
     predictive_check::figure,
     waterfall::figure,
     profiles::figure,
+    frames::figure,
+    landscape::figure,
+    gradients::figure,
     losses::figure,
 ];
