@@ -12,6 +12,8 @@ mod denominator;
 mod missing;
 #[path = "common/model.rs"]
 mod model;
+#[path = "train/tensorboard.rs"]
+mod tensorboard;
 #[path = "train/warm_start.rs"]
 mod warm_start;
 

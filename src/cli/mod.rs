@@ -10,6 +10,7 @@ pub(crate) mod compute_arguments;
 pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
 pub(crate) mod report_arguments;
+pub(crate) mod compare_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -17,8 +18,12 @@ pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod show;
 pub(crate) mod report;
+pub(crate) mod compare;
 pub(crate) mod check;
 pub(crate) mod signals;
+mod sparkline;
+mod losses;
+mod resident;
 pub(crate) mod terminal;
 pub(crate) mod slurm;
 pub(crate) mod run;
@@ -81,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Report(command) => report::report(&command),
+        Command::Compare(command) => compare::compare(&command),
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),

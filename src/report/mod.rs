@@ -27,6 +27,7 @@ pub(crate) mod overview;
 pub(crate) mod equations;
 pub(crate) mod gallery;
 pub(crate) mod page;
+pub(crate) mod side_by_side;
 pub(crate) mod png;
 pub(crate) mod write;
 pub(crate) mod samples;
@@ -40,6 +41,8 @@ pub use input::{
     CheckBin, Event, Fit, FittedEnvironment, Input, LossPoint, OwnEstimate, Portrait, PredictiveCheck, Published,
     Summary, Surroundings, Term, TrainingEnvironment,
 };
-pub(crate) use number::unit as unit_of;
+pub(crate) use number::{name as name_of, significant, unit as unit_of};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
+pub use side_by_side::page::write_side_by_side;
+pub use side_by_side::{ComparedRun, DataOfRun, Group, SideBySide, Spread};
 pub use write::write;

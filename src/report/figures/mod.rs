@@ -9,7 +9,7 @@ mod driven;
 mod trajectories;
 mod fields;
 pub(crate) mod hull;
-mod losses;
+pub(crate) mod losses;
 mod of_trajectories;
 mod portraits;
 mod predictive_check;
