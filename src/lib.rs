@@ -48,6 +48,7 @@ pub mod rules;
 pub mod engine;
 pub mod checkpoint;
 pub mod train;
+pub mod tensorboard;
 pub mod estimate;
 pub mod forecast;
 pub mod library;

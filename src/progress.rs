@@ -29,12 +29,31 @@ pub enum Event {
     },
     /// How far the unit of work that is under way has come, where one takes long.
     Underway(String),
+    /// How a training stands after a look at the validation split; an [`Event::Advance`] follows.
+    Look(Look),
     /// Information for the log.
     Note(String),
     /// A warning that the user should act on.
     Warn(String),
     /// The part that began last has ended.
     End,
+}
+
+/// The losses at a look at the validation split: mean squared errors in the model's own units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Steps done.
+    pub step: u64,
+    /// Over the steps since the look before.
+    pub train: f64,
+    /// On whole trajectories of the validation split; absent where it is not finite.
+    pub validation: Option<f64>,
+    /// The least of these so far.
+    pub best: Option<f64>,
+    /// That of the steps of Adam; absent after them.
+    pub learning_rate: Option<f64>,
+    /// That of the next step of Gauss-Newton, where it is known.
+    pub damping: Option<f64>,
 }
 
 /// Receives the events of a stage, possibly from several threads.

@@ -24,7 +24,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("train", 3),
     ("map", 2),
     ("estimate", 3),
-    ("report", 3),
+    ("report", 4),
 ];
 
 /// The version of the algorithm behind the stage of that name.

@@ -10,8 +10,12 @@ use paramill::pipeline::{Locations, Plan, Sweep, published};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "cli/compare.rs"]
+mod compare;
 #[path = "cli/hostile.rs"]
 mod hostile;
+#[path = "cli/live.rs"]
+mod live;
 
 const PIPELINE: &str = r#"description = "two pairs"
 seed = 3

@@ -18,6 +18,8 @@ mod inference;
 mod missing;
 #[path = "common/model.rs"]
 mod model;
+#[path = "train/tensorboard.rs"]
+mod tensorboard;
 #[path = "train/warm_start.rs"]
 mod warm_start;
 

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::check_arguments::Check;
 use super::choices::{executor, finite, positive};
+use super::compare_arguments::Compare;
 use super::compute_arguments::ComputeArguments;
 use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Show(Show),
     Report(Report),
     Results(Results),
+    Compare(Compare),
     Schema(Schema),
     List(List),
     #[command(subcommand)]
@@ -88,6 +90,7 @@ impl Command {
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
+            Command::Compare(command) => command.json,
             Command::Report(_)
             | Command::Results(_)
             | Command::Schema(_)

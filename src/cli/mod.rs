@@ -10,6 +10,7 @@ pub(crate) mod compute_arguments;
 pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
 pub(crate) mod report_arguments;
+pub(crate) mod compare_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -18,8 +19,12 @@ pub(crate) mod output;
 pub(crate) mod show;
 pub(crate) mod report;
 pub(crate) mod results;
+pub(crate) mod compare;
 pub(crate) mod check;
 pub(crate) mod signals;
+mod sparkline;
+mod losses;
+mod resident;
 pub(crate) mod terminal;
 pub(crate) mod threads;
 pub(crate) mod slurm;
@@ -85,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Show(command) => show::show(&command),
         Command::Report(command) => report::report(&command),
         Command::Results(command) => results::results(&command),
+        Command::Compare(command) => compare::compare(&command),
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),

@@ -1,4 +1,4 @@
-//! Progress on stderr: bars on a terminal, lines otherwise.
+//! Progress on stderr: bars on a terminal, lines otherwise. On a terminal a training has a second line, with its losses.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -9,9 +9,11 @@ use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::log;
 use super::log::{Entry, Share};
+use super::losses::Losses;
 use super::output::{keep, print_entry};
+use super::resident::resident_mib;
 use crate::printable::printable;
-use crate::progress::{Event, Observer};
+use crate::progress::{Event, Look, Observer};
 
 /// Least time between two progress lines of one part.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -30,9 +32,10 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Bars if stderr is a terminal and lines are not JSON, else lines; quiet if asked for.
+    /// Bars if stderr is a terminal that can move its cursor and lines are not JSON, else lines; quiet if asked for.
     pub(crate) fn detect(quiet: bool) -> Self {
-        match (quiet, std::io::stderr().is_terminal() && !log::is_json()) {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
+        match (quiet, std::io::stderr().is_terminal() && !is_dumb && !log::is_json()) {
             (true, _) => Style::Quiet,
             (false, true) => Style::Bars,
             (false, false) => Style::Plain,
@@ -51,7 +54,19 @@ struct Part {
     last_line: Instant,
     /// What was said when the last unit was done.
     note: String,
+    /// Whether it is a part of a training, which looks at losses.
+    has_looked: bool,
     bar: Option<ProgressBar>,
+    /// The line of the losses, below the bar.
+    losses_line: Option<ProgressBar>,
+}
+
+impl Part {
+    fn clear(&self) {
+        for line in [&self.losses_line, &self.bar].into_iter().flatten() {
+            line.finish_and_clear();
+        }
+    }
 }
 
 /// Shows events on stderr.
@@ -60,20 +75,24 @@ pub(crate) struct Terminal {
     bars: MultiProgress,
     parts: Mutex<Vec<Part>>,
     warnings: Mutex<Vec<String>>,
+    /// Of the training that runs.
+    losses: Mutex<Losses>,
 }
 
 impl Terminal {
     pub(crate) fn new(style: Style) -> Self {
-        Terminal { style, bars: MultiProgress::new(), parts: Mutex::default(), warnings: Mutex::default() }
+        Terminal {
+            style,
+            bars: MultiProgress::new(),
+            parts: Mutex::default(),
+            warnings: Mutex::default(),
+            losses: Mutex::default(),
+        }
     }
 
     /// Clears the bars of unfinished parts.
     pub(crate) fn close(&self) {
-        for part in self.parts().drain(..) {
-            if let Some(bar) = part.bar {
-                bar.finish_and_clear();
-            }
-        }
+        self.parts().drain(..).for_each(|part| part.clear());
     }
 
     /// The warnings so far, in the order in which they came.
@@ -127,7 +146,9 @@ impl Terminal {
             first: None,
             last_line: now,
             note: String::new(),
+            has_looked: false,
             bar,
+            losses_line: None,
         });
     }
 
@@ -143,11 +164,40 @@ impl Terminal {
         if self.writes_lines() && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
             let (what, total, unit) = (part.what.clone(), part.total, part.unit);
+            let has_looked = part.has_looked;
             drop(parts);
-            let line = advance_line(&what, (first, done), total, unit, since.elapsed(), note);
+            let notes = if has_looked { self.with_losses(note) } else { note.to_owned() };
+            let line = advance_line(&what, (first, done), total, unit, since.elapsed(), &notes);
             let share = Some(Share { part: &what, done, total, unit });
             self.say(&Entry { share, ..Entry::new("advance", &line) }, self.style == Style::Plain);
         }
+    }
+
+    /// A training stands so: below the bar of the part, and aligned with it, the memory, the curve and the losses.
+    fn look(&self, look: Look) {
+        let mut losses = self.losses();
+        losses.add(look);
+        let mut parts = self.parts();
+        let Some(part) = parts.last_mut() else { return };
+        part.has_looked = true;
+        let Some(bar) = &part.bar else { return };
+        let line = part.losses_line.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{prefix:>12} {wide_msg}");
+            let line = ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bars.insert_after(bar, line)
+        });
+        line.set_prefix(resident_mib().map_or_else(String::new, |mib| format!("{mib} MiB")));
+        line.set_message(format!("{} {}", losses.curve(), losses.words()));
+    }
+
+    fn losses(&self) -> std::sync::MutexGuard<'_, Losses> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The note of a training, with the losses and the memory.
+    fn with_losses(&self, note: &str) -> String {
+        let memory = resident_mib().map_or_else(String::new, |mib| format!(", {mib} MiB"));
+        format!("{note}, {}{memory}", self.losses().words())
     }
 
     fn underway(&self, text: &str) {
@@ -167,9 +217,7 @@ impl Terminal {
 
     fn end(&self) {
         let Some(part) = self.parts().pop() else { return };
-        if let Some(bar) = &part.bar {
-            bar.finish_and_clear();
-        }
+        part.clear();
         let line = format!("{}: done in {}", part.what, duration(part.begun.elapsed().as_secs_f64()));
         self.say(&Entry::new("end", &line), self.style != Style::Quiet);
     }
@@ -183,7 +231,10 @@ impl Terminal {
 impl Observer for Terminal {
     fn observe(&self, event: Event) {
         match event {
-            Event::Stage(name) => log::enter(Some(name)),
+            Event::Stage(name) => {
+                *self.losses() = Losses::default();
+                log::enter(Some(name));
+            }
             Event::Warn(text) => {
                 self.say(&Entry::new("warning", &format!("warning: {text}")), true);
                 self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
@@ -191,6 +242,7 @@ impl Observer for Terminal {
             _ if self.style == Style::Quiet && !log::has_file() => {}
             Event::Begin { what, total, unit } => self.begin(what, total, unit),
             Event::Advance { done, note } => self.advance(done, &note),
+            Event::Look(look) => self.look(look),
             Event::Underway(text) => self.underway(&text),
             Event::Note(text) => self.say(&Entry::new("note", &text), self.style != Style::Quiet),
             Event::End => self.end(),

@@ -99,6 +99,15 @@ pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Writes `bytes` behind the first `end` bytes of the file at `path`, which is made where it is missing; what stood there is removed.
+pub(crate) fn append_behind(path: &Path, end: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    if file.metadata()?.len() > end {
+        file.set_len(end)?;
+    }
+    write_all(&mut file, path, bytes)
+}
+
 /// Waits until the file or directory at `path` is on the disk.
 pub(crate) fn sync(path: &Path) -> io::Result<()> {
     pass(Operation::Sync, path)?;

@@ -13,8 +13,8 @@ mod holder;
 mod locks;
 
 pub(crate) use files::{
-    NewFile, append_line, before_library_creates, before_library_writes, create, create_directories, exchange, free,
-    link_tree, persist, remove_file, remove_tree, rename, rename_to_nothing, symlink, sync, take_after,
+    NewFile, append_behind, append_line, before_library_creates, before_library_writes, create, create_directories,
+    exchange, free, link_tree, persist, remove_file, remove_tree, rename, rename_to_nothing, symlink, sync, take_after,
     temporary_directory, temporary_file, write, write_all,
 };
 pub(crate) use locks::{Held, Kind, Refusal, holder, is_a_live_lock, is_free, try_lock};

@@ -16,7 +16,9 @@ use crate::dataset::Dataset;
 use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
-use crate::report::{Input, Learned, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, unit_of};
+use crate::report::{
+    Input, Learned, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, name_of, significant, unit_of,
+};
 use crate::schema::{Quantity, Split, Trajectory};
 
 /// Most environments of a split that a report shows.
@@ -294,7 +296,7 @@ fn portraits(
         let known = quantities.iter().zip(&row.parameters);
         let unit = |unit: &str| unit_of(unit).map_or_else(String::new, |unit| format!(" {unit}"));
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
-            Some(format!("{} = {:.3}{}", quantity.name, it.truth?, unit(&quantity.unit)))
+            Some(format!("{} = {}{}", name_of(&quantity.name), significant(it.truth?), unit(&quantity.unit)))
         };
         let known: Vec<String> = known.filter_map(value).collect();
         // A measured environment has a meaningful name, a simulated one is known by its parameters.

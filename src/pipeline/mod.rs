@@ -14,6 +14,7 @@
 //!   blocks/STAGE-KEY/                    what is finished of a stage that is not
 //!   shards/STAGE.json                    how a stage is divided among machines
 //!   slurm/                               scripts, logs and jobs where Slurm makes the stages
+//!   tensorboard/TRAINING/                event files of a training, where they are kept
 //!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
 //!   cells/CELL.toml cells/CELL/          of a sweep: the pipeline of each cell, and its workspace
@@ -67,6 +68,7 @@ pub(crate) mod slurm;
 pub(crate) mod status;
 pub(crate) mod sweep;
 pub(crate) mod directories;
+pub(crate) mod compared_runs;
 pub(crate) mod schemas;
 
 pub use attempt::{Attempt, Progress, Stopped};
@@ -75,6 +77,7 @@ pub use cells::{Cell, Sweep};
 pub use check::archive::{Checked, check};
 pub use check::system_file::load_system;
 pub use clock::now;
+pub use compared_runs::side_by_side;
 pub use decide::{Action, Decision, changes_since};
 pub use directories::{check_directory, check_manifest, read_manifest};
 pub use drift::drift;

@@ -236,6 +236,11 @@ impl Plan {
         self.workspace.join("report")
     }
 
+    /// Where the training with this fingerprint keeps what TensorBoard shows of it, in the workspace.
+    pub fn tensorboard_directory(&self, fingerprint: &str) -> PathBuf {
+        self.workspace.join("tensorboard").join(&fingerprint[..16.min(fingerprint.len())])
+    }
+
     /// What is known of `stage` while it is unfinished, in the workspace.
     pub fn attempt_path(&self, stage: Stage) -> PathBuf {
         self.workspace.join("stages").join(format!("{stage}.unfinished.json"))

@@ -201,6 +201,9 @@ pub struct RunSettings {
     /// `.prom`. None is written if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<PathBuf>,
+    /// Whether a training keeps its losses, learning rate and damping by steps in an event file of TensorBoard, in the folder `tensorboard` of the
+    /// workspace; each training with other settings or data has a folder of its own there. One that is killed and resumed goes on in its file.
+    pub tensorboard: bool,
 }
 
 impl Default for RunSettings {
@@ -217,6 +220,7 @@ impl Default for RunSettings {
             memory_mib: None,
             command_seconds: 60,
             metrics: None,
+            tensorboard: false,
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::digest::sha256_of_file;
 use crate::engine::Compute;
 use crate::progress::{Event, Run};
 use crate::schema::FormatVersion;
+use crate::tensorboard::Scalars;
 use crate::{disk, estimate, generate, import, report, train};
 
 /// The stages of this build.
@@ -125,7 +126,13 @@ fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     require_for_training(plan, train::least_memory(settings, dataset.manifest()))?;
     let start = start_of_training::open(plan, &dataset, context)?;
     let (inputs, directory) = ((&dataset, start.as_ref()), plan.model_directory());
-    let model = train::run_choosing(settings, plan.seed, context.compute, inputs, &directory, context.run)?;
+    let fit = |run: &Run<'_>| train::run_choosing(settings, plan.seed, context.compute, inputs, &directory, run);
+    let model = if plan.run.tensorboard {
+        let scalars = Scalars::new(&plan.tensorboard_directory(context.fingerprint), context.run.observer);
+        fit(&Run { observer: &scalars, ..*context.run })?
+    } else {
+        fit(context.run)?
+    };
     let training = model.manifest.training;
     Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
 }

@@ -15,9 +15,9 @@ pub(crate) const ROLES: [(&str, &str, &str); 16] = [
     ("grid", "#e8ebed", "#283036"),
     ("panel", "#f5f7f8", "#1c2226"),
     ("truth", "#1f66a8", "#73b1ec"),
-    ("guess", "#cf4a1d", "#f58a5f"),
+    ("guess", "#c4451b", "#f58a5f"),
     ("s0", "#1f66a8", "#73b1ec"),
-    ("s1", "#cf4a1d", "#f58a5f"),
+    ("s1", "#c4451b", "#f58a5f"),
     ("s2", "#16805f", "#4cc39b"),
     ("s3", "#8a4fa3", "#c594dc"),
     ("s4", "#9a7400", "#dcb94a"),
@@ -342,5 +342,43 @@ impl Canvas {
             escape(description),
             self.body
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance of `#rrggbb`. Source: WCAG 2.2.
+    fn luminance(colour: &str) -> f64 {
+        let channel = |place: usize| {
+            let share = f64::from(u8::from_str_radix(&colour[place..place + 2], 16).unwrap()) / 255.0;
+            if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        f64::max(one / other, other / one)
+    }
+
+    /// What level AA asks of text and of graphics.
+    #[test]
+    fn colours_stand_out_from_the_paper() {
+        assert_eq!(contrast("#ffffff", "#000000"), 21.0);
+        let of =
+            |name: &str| ROLES.iter().find(|(role, ..)| *role == name).map(|(_, light, dark)| [*light, *dark]).unwrap();
+        for (name, least) in ["ink", "muted", "guess"]
+            .map(|it| (it, 4.5))
+            .into_iter()
+            .chain(["truth", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"].map(|it| (it, 3.0)))
+        {
+            for paper in ["paper", "panel"] {
+                for (colour, paper) in of(name).into_iter().zip(of(paper)) {
+                    assert!(contrast(colour, paper) >= least, "{name}: {:.2}", contrast(colour, paper));
+                }
+            }
+        }
     }
 }

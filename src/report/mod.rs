@@ -28,6 +28,7 @@ pub(crate) mod equations;
 pub(crate) mod inferred;
 pub(crate) mod gallery;
 pub(crate) mod page;
+pub(crate) mod side_by_side;
 pub(crate) mod png;
 pub(crate) mod write;
 pub(crate) mod samples;
@@ -42,7 +43,9 @@ pub use input::{
     CheckBin, Event, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
     Published, Summary, Surroundings, Term, TrainingEnvironment,
 };
-pub(crate) use number::unit as unit_of;
+pub(crate) use number::{name as name_of, significant, unit as unit_of};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
+pub use side_by_side::page::write_side_by_side;
+pub use side_by_side::{ComparedRun, DataOfRun, Group, SideBySide, Spread};
 pub use sweep::{CellResults, CellState, SweepResults, results_page};
 pub use write::write;

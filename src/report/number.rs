@@ -1,5 +1,6 @@
 //! Numbers, names and units as they are typeset.
 
+use crate::printable::is_hidden;
 use crate::schema::Quantity;
 
 /// Shown in place of a missing number.
@@ -169,7 +170,8 @@ pub(crate) fn quantity(quantity: &Quantity) -> String {
 
 /// Text safe inside XML and HTML, in content and in quoted attributes.
 ///
-/// Characters that XML 1.0 forbids become U+FFFD.
+/// Characters that XML 1.0 forbids become U+FFFD; marks of text direction, which would show another text than there is, are written out as
+/// `\u{202e}`.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -181,6 +183,7 @@ pub(crate) fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\t' | '\n' | '\r' => out.push(character),
             '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            hidden if is_hidden(hidden) => out.extend(hidden.escape_unicode()),
             _ => out.push(character),
         }
     }
@@ -227,6 +230,12 @@ mod tests {
         assert_eq!(unit("W degC-1"), Some("W °C⁻¹".to_owned()));
         assert_eq!(unit("1"), None);
         assert_eq!(unit("1000 m"), Some("1000 m".to_owned()));
+    }
+
+    #[test]
+    fn what_hides_in_a_text_is_written_out() {
+        assert_eq!(escape("<b>\u{202e}gnp.exe\u{1b}[2J&'\""), "&lt;b&gt;\\u{202e}gnp.exe\u{fffd}[2J&amp;&#39;&quot;");
+        assert_eq!(escape("two\nlines\tof é"), "two\nlines\tof é");
     }
 
     #[test]

@@ -3,11 +3,16 @@
 (() => {
   const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const lowered = (digits) => [...digits].map((it) => (it === "⁻" ? "-" : raised.indexOf(it))).join("");
+  // Typeset numbers as programs read them: `−1.2×10⁻⁵` is `-1.2e-5`.
+  const plain = (text) =>
+    text
+      .replace(/−/g, "-")
+      .replace(/\u202f/g, "")
+      .replace(/(×?)10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, times, up) => (times ? "e" : "1e") + lowered(up));
   // The number that a cell begins with: what stands in brackets behind it is its interval.
   const number = (cell) => {
-    const text = cell.textContent.replace(/\[.*\]/, "").replace(/[\s\u202f%]/g, "").replace("−", "-");
-    const plain = text.replace(/(×?)10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/, (_, times, up) => (times ? "e" : "1e") + lowered(up));
-    return plain === "" ? NaN : Number(plain);
+    const text = plain(cell.textContent.replace(/\[.*\]/, "")).replace(/[\s%]/g, "");
+    return text === "" ? NaN : Number(text);
   };
   const button = (text, label, act) => {
     const made = document.createElement("button");
@@ -19,8 +24,9 @@
   };
   const quoted = (cell) => {
     const text = cell.textContent.trim();
+    if (cell.matches("td.number")) return '"' + (text === "–" ? "" : plain(text)) + '"';
     // A spreadsheet would take such a name for a formula.
-    const safe = /^[=+@\t]/.test(text) ? "'" + text : text;
+    const safe = /^[=+@-]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text;
     return '"' + safe.replace(/"/g, '""') + '"';
   };
   document.querySelectorAll("table").forEach((table, place) => {

@@ -33,18 +33,19 @@ p{margin:.6rem 0;max-width:46rem}
 .cards .note{display:block;font-size:.8rem;color:var(--muted)}
 .cards .alarm .value{color:var(--guess)}
 .badge{display:inline-block;font-size:.75rem;padding:.05rem .5rem;border:1px solid var(--guess);color:var(--guess);border-radius:1rem;white-space:nowrap;font-weight:400}
-@media(max-width:40rem){main,header,footer{padding-left:1rem;padding-right:1rem}caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}.cards{grid-template-columns:1fr 1fr}figure{overflow-x:auto}figure svg{min-width:40rem}}
+@media(max-width:40rem){.scroll table{width:max-content;min-width:100%}td{max-width:18rem}main,header,footer{padding-left:1rem;padding-right:1rem}caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}.cards{grid-template-columns:1fr 1fr}figure{overflow-x:auto}figure svg{min-width:40rem}}
 figure{margin:1rem 0 0}
 figure svg{display:block;width:100%;height:auto}
 figcaption{font-size:.9rem;max-width:46rem;margin-top:.5rem}
 .scroll{overflow-x:auto;margin:1rem 0}
 table{border-collapse:collapse;width:100%;font-size:.92rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-size:.9rem;padding-bottom:.5rem}
-th,td{text-align:left;padding:.4rem .9rem .4rem 0;vertical-align:baseline;border-bottom:1px solid var(--grid)}
+th,td{text-align:left;padding:.4rem .7rem .4rem 0;vertical-align:baseline;border-bottom:1px solid var(--grid)}
 thead th{font-weight:600;border-bottom:1px solid var(--rule);font-size:.84rem;color:var(--muted)}
-tbody th{font-weight:500;white-space:nowrap}
+tbody th{font-weight:500;white-space:nowrap;max-width:24rem;overflow:hidden;text-overflow:ellipsis}
 th:last-child,td:last-child{padding-right:0}
 .number{text-align:right;white-space:nowrap}
+td.number .soft{display:block;font-size:.9em}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.86em}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.1rem 2rem;margin:1rem 0;font-size:.92rem}
 .facts div{display:flex;justify-content:space-between;gap:1rem;border-bottom:1px solid var(--grid);padding:.35rem 0}
@@ -52,6 +53,8 @@ code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mon
 .facts dd{margin:0;text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .tools{display:flex;align-items:center;gap:.6rem;justify-content:flex-end;margin:1rem 0 -.6rem;font-size:.84rem;color:var(--muted)}
 .tools input,.tools button{font:inherit;color:var(--ink);background:var(--panel);border:1px solid var(--rule);border-radius:.35rem;padding:.2rem .55rem}
+.tools ::placeholder{color:var(--muted);opacity:1}
+h1,.lead,p,li{overflow-wrap:anywhere}td{max-width:34rem;overflow-wrap:break-word}
 th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-align:inherit}
 th button::after{content:'\\2195';opacity:.35;padding-left:.3em}
 th[aria-sort=ascending] button::after{content:'\\2191';opacity:1}th[aria-sort=descending] button::after{content:'\\2193';opacity:1}
@@ -191,7 +194,7 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     page
 }
 
-fn section(page: &mut String, id: &str, title: &str) {
+pub(crate) fn section(page: &mut String, id: &str, title: &str) {
     let _ = writeln!(page, "<h2 id=\"{id}\">{}</h2>", escape(title));
 }
 

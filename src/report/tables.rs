@@ -18,7 +18,7 @@ const MOST_FAILED: usize = 50;
 const SOME: usize = 4;
 
 /// A table: headers with whether their column holds numbers, and rows of escaped cells, the first of them a header.
-pub(super) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
     let class =
         |index: usize| if headers.get(index).is_some_and(|(_, numeric)| *numeric) { " class=\"number\"" } else { "" };
     let mut out =
@@ -41,11 +41,11 @@ pub(super) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<Strin
     out
 }
 
-pub(super) fn text(header: &str) -> (String, bool) {
+pub(crate) fn text(header: &str) -> (String, bool) {
     (header.to_owned(), false)
 }
 
-pub(super) fn numeric(header: &str) -> (String, bool) {
+pub(crate) fn numeric(header: &str) -> (String, bool) {
     (header.to_owned(), true)
 }
 

@@ -10,7 +10,8 @@ use super::settings::{Contexts, Method, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine::Engine;
 use crate::models::Model;
-use crate::progress::{Event, Run};
+use crate::problems::many;
+use crate::progress::{Event, Look, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
@@ -79,6 +80,11 @@ impl Fit<'_> {
         let last = self.settings.steps.saturating_add(self.settings.gauss_newton.steps);
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
+            let mut best = None;
+            for record in &state.log {
+                best = [best, record.validation].into_iter().flatten().reduce(f64::min);
+                run.emit(Event::Look(self.seen(record, best)));
+            }
         }
         if self.start.is_none() && self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
             self.start_alone(&mut state, run)?;
@@ -95,7 +101,12 @@ impl Fit<'_> {
             }
             if state.look_is_due {
                 if self.look(&mut state, run)? {
-                    run.emit(Event::Advance { done: part.done(&state, self.settings), note: reading(&state) });
+                    if let Some(record) = state.log.last() {
+                        let best = state.best.as_ref().map(|best| best.validation);
+                        let damping = state.damping.map(|(damping, _)| damping);
+                        run.emit(Event::Look(Look { damping, ..self.seen(record, best) }));
+                    }
+                    run.emit(Event::Advance { done: part.done(&state, self.settings), note: self.phase(&state) });
                 }
                 continue;
             }
@@ -134,6 +145,9 @@ impl Fit<'_> {
             state.look_is_due = gauss_newton
                 || state.step.is_multiple_of(self.settings.validate_every)
                 || state.step == self.settings.steps;
+            if !state.look_is_due {
+                run.emit(Event::Advance { done: part.done(&state, self.settings), note: self.phase(&state) });
+            }
         };
         run.emit(Event::End);
         Ok((state, stop_reason))
@@ -260,6 +274,26 @@ impl Fit<'_> {
         }
     }
 
+    /// What was seen at the look that left `record`, when `best` was the least error on the validation split.
+    fn seen(&self, record: &LogRecord, best: Option<f64>) -> Look {
+        let &LogRecord { step, train, validation, learning_rate, .. } = record;
+        let learning_rate = Some(learning_rate).filter(|_| step <= self.settings.steps);
+        Look { step, train, validation, best, learning_rate, damping: None }
+    }
+
+    /// What the next step is of, in words.
+    fn phase(&self, state: &TrainingState) -> String {
+        if Part::of(state, self.settings) == Part::Adam {
+            return format!("Adam at {:.1e}", self.learning_rate(state.step));
+        }
+        let fitted = match state.stage.and_then(|stage| stage.segment) {
+            Some(segment) => format!("segments of {}", many(segment as u64, "interval")),
+            None => "whole trajectories".to_owned(),
+        };
+        let damping = state.damping.map_or_else(String::new, |(damping, _)| format!(", damping {damping:.1e}"));
+        format!("{fitted}{damping}")
+    }
+
     /// Adam's learning rate; its last one in the steps that follow.
     fn learning_rate(&self, step: u64) -> f64 {
         let (start, step) = (self.settings.learning_rate, step.min(self.settings.steps));
@@ -271,16 +305,5 @@ impl Fit<'_> {
                 end + (start - end) * 0.5 * (1.0 + phase.cos())
             }
         }
-    }
-}
-
-fn reading(state: &TrainingState) -> String {
-    let best = state.best.as_ref().map_or(f64::NAN, |best| best.validation);
-    match state.log.last() {
-        Some(LogRecord { train, validation: Some(validation), .. }) => {
-            format!("train {train:.2e}, validation {validation:.2e}, best {best:.2e}")
-        }
-        Some(LogRecord { train, validation: None, .. }) => format!("train {train:.2e}, validation not finite"),
-        None => String::new(),
     }
 }

@@ -12,10 +12,16 @@ use super::SHORT;
 use super::model::{FOUR_PAIRS, Listener, NATIVE, files, generate, train, train_settings};
 
 /// Panics once `at` steps of `part` are done: nothing more is written, as after `kill -9`.
-struct Killer {
+pub struct Killer {
     part: &'static str,
     at: u64,
     current: Mutex<String>,
+}
+
+impl Killer {
+    pub fn new(part: &'static str, at: u64) -> Self {
+        Killer { part, at, current: Mutex::default() }
+    }
 }
 
 impl Observer for Killer {
@@ -31,7 +37,7 @@ impl Observer for Killer {
 }
 
 fn kill_at(settings: &Settings, dataset: &Dataset, directory: &Path, part: &'static str, at: u64) {
-    let killer = Killer { part, at, current: Mutex::default() };
+    let killer = Killer::new(part, at);
     let interrupt = Interrupt::new();
     let run = Run { observer: &killer, interrupt: &interrupt };
     let ended =

@@ -10,6 +10,8 @@ use crate::report::plot::{Key, Plot, legend_row};
 
 /// Most environments with error bars.
 const FEW: usize = 60;
+/// Most environments whose dots are drawn one by one; more are a cloud.
+const DOTS: usize = 1000;
 /// Most environments with names.
 const NAMED: usize = 14;
 /// Most panels.
@@ -21,6 +23,11 @@ struct Point<'a> {
     truth: f64,
     value: f64,
     half: f64,
+}
+
+/// The class of the dots of so many environments.
+fn dots(count: usize) -> &'static str {
+    if count <= DOTS { "p-truth-dots" } else { "p-fine-dots" }
 }
 
 fn points(rows: &[Row], parameter: usize) -> Vec<Point<'_>> {
@@ -62,8 +69,9 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let mut canvas = Canvas::new("estimates", 840.0, 46.0 + rows as f64 * pitch_y - 86.0 + 50.0);
     let few = most <= FEW;
     let mut entries = vec![(Key::Line("p-guide"), "estimate = truth")];
-    if few {
-        entries.insert(0, (Key::Circle("p-mark"), "estimate ± 1.96 standard errors"));
+    match few {
+        true => entries.insert(0, (Key::Circle("p-mark"), "estimate ± 1.96 standard errors")),
+        false => entries.insert(0, (Key::Dot(dots(most)), "estimate")),
     }
     legend_row(&mut canvas, (inset, 16.0), &entries);
     for (place, (parameter, points)) in panels.iter().enumerate() {
@@ -131,11 +139,11 @@ fn panel(
                 canvas.circle("class=\"p-mark\"", plot.at(point.truth, point.value), 5.0);
             }
         } else {
-            let mut dots = Path::new();
+            let mut path = Path::new();
             for point in thinned(points) {
-                dots.dot(plot.at(point.truth, point.value));
+                path.dot(plot.at(point.truth, point.value));
             }
-            canvas.path("class=\"p-fine-dots\"", &dots);
+            canvas.path(&format!("class=\"{}\"", dots(points.len())), &path);
         }
     });
     if points.len() <= NAMED {

@@ -76,7 +76,7 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
 }
 
 /// The curve with at most four points a column, none of its extremes lost. Points ascend in `x`.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= 4 * COLUMNS {
         return points.to_vec();
     }

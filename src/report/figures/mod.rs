@@ -10,7 +10,7 @@ mod driven;
 mod trajectories;
 mod fields;
 pub(crate) mod hull;
-mod losses;
+pub(crate) mod losses;
 mod frames;
 mod gradients;
 mod landscape;
