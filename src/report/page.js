@@ -19,8 +19,9 @@
   };
   const quoted = (cell) => {
     const text = cell.textContent.trim();
-    // A spreadsheet would take such a name for a formula.
-    const safe = /^[=+@\t]/.test(text) ? "'" + text : text;
+    // A spreadsheet would take such a name for a formula. A number may begin with a minus, and one alone is no formula.
+    const isFormula = /^[=+@\t]/.test(text) || (/^-./.test(text) && Number.isNaN(number(cell)));
+    const safe = isFormula ? "'" + text : text;
     return '"' + safe.replace(/"/g, '""') + '"';
   };
   document.querySelectorAll("table").forEach((table, place) => {
