@@ -666,6 +666,12 @@ fn a_parameter_named_like_a_column_of_the_estimates_is_foreseen() {
     };
     assert_eq!(codes("status"), [(Some(2), true); 2]);
     assert_eq!(codes("rate")[0], (Some(0), false));
+    // Which columns there are depends on the kind of noise.
+    assert_eq!(codes("noise_x_scale")[0], (Some(0), false));
+    fs::write(root.path().join("decay.toml"), DECAY.replace("rate", "noise_x_scale")).unwrap();
+    let check = paramill(root.path(), &["check", "pairs.toml", "--set", "estimate.noise=\"student\""]);
+    let expected = "twice: the parameter `noise_x_scale` and the noise of a channel make it";
+    assert!(check.status.code() == Some(2) && stderr(&check).contains(expected), "{}", stderr(&check));
 }
 
 #[test]

@@ -115,7 +115,8 @@ fn with_origins(batch: &RecordBatch, origins: &BTreeMap<String, Origin>) -> Resu
     ];
     let schema = batch.schema();
     if let Some(column) = COLUMNS.into_iter().find(|name| schema.field_with_name(name).is_ok()) {
-        return Err(Error::RepeatedColumn { column: column.to_owned() });
+        let [first, second] = ["a parameter or channel", "the origin of a row"].map(str::to_owned);
+        return Err(Error::RepeatedColumn { column: column.to_owned(), first, second });
     }
     let kind = |column: &ArrayRef| match column.data_type() {
         DataType::List(item) => DataType::List(item.clone()),

@@ -218,7 +218,7 @@ pub(crate) struct Predict {
     /// Time of the initial state [default: 0]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
     pub from: Option<f64>,
-    /// Time to forecast to [default: as long as a training trajectory, or as the one that is gone on from]
+    /// Time to forecast to, which is the last one, also where the last step is then shorter [default: as long as a training trajectory, or as the one that is gone on from]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
     pub until: Option<f64>,
     /// Time between samples [default: as in training, or the median of the trajectory]

@@ -82,13 +82,17 @@ pub(crate) fn error_as_json(error: &Error) -> Value {
     })
 }
 
+/// Columns become no wider than this for the sake of one cell, which sets its own row out of line.
+const WIDEST: usize = 60;
+
 /// Rows as columns of equal width, two spaces apart; the first row is the header.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let printable = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(printable).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        let widths = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
     let mut text = String::new();
@@ -110,5 +114,17 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.decimals$}")
     } else {
         format!("{value:.3e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_id_widens_no_other_row() {
+        let long = "n".repeat(3000);
+        let rows = [["environment", "status"], ["a", "ok"], [&long, "ok"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(table(&rows), format!("environment  status\na            ok\n{long}  ok\n"));
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     }
     let text = match command.json {
         true => format!("{:#}\n", as_json(&beginning, &forecast, channels)),
-        false => as_csv(&forecast, channels),
+        false => as_csv(&forecast, channels)?,
     };
     write(command, &text, forecast.times.len())?;
     Ok(0)
@@ -116,7 +116,8 @@ fn known_inputs(
     match (&command.inputs, inputs.is_empty()) {
         (None, true) => Ok((times, Vec::new())),
         (Some(path), false) => {
-            let known = read_inputs(command, plan, path, (inputs, &model.manifest.time_unit))?;
+            let known =
+                read_inputs(command, plan, path, (inputs, &vec![false; inputs.len()], &model.manifest.time_unit))?;
             let times = known.with_bends(times);
             let inputs = known.at(&times).map_err(|too_short| Error::Usage(in_words(&too_short)))?;
             Ok((times, inputs))
@@ -213,7 +214,7 @@ fn names(quantities: &[Quantity]) -> Vec<&str> {
     quantities.iter().map(|quantity| quantity.name.as_str()).collect()
 }
 
-fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
+fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> Result<String, Error> {
     let column = |(c, name)| {
         let of = |all: &[f64]| -> Vec<f64> { all.iter().skip(c).step_by(channels.len()).copied().collect() };
         let (values, halves) = (of(&forecast.states), of(&forecast.half_widths));

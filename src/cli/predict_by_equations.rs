@@ -42,6 +42,8 @@ pub(super) fn by_equations(command: &Predict, plan: &Plan, quiet: bool) -> Resul
     let forecaster = Forecaster::new(&settings, &dataset, &run)?;
     let given = command.initial.as_deref().map(|text| pairs("--initial", text)).transpose()?;
     let about = Equations { command, plan, dataset: &dataset, forecaster: &forecaster };
+    // Of given parameters everything is known.
+    let has_bands = row.is_some();
     let (prediction, start) = match row {
         Some((split, row)) => about.forecast(split, &row, given.as_deref())?,
         None => about.simulated(command.parameters.as_deref().unwrap_or_default(), given.as_deref())?,
@@ -53,8 +55,8 @@ pub(super) fn by_equations(command: &Predict, plan: &Plan, quiet: bool) -> Resul
         complain(&warning(reason));
     }
     let text = match command.json {
-        true => format!("{:#}\n", as_json(&start, &prediction)),
-        false => as_csv(&prediction),
+        true => format!("{:#}\n", as_json(&start, &prediction, has_bands)),
+        false => as_csv(&prediction, has_bands)?,
     };
     write(command, &text, prediction.times.len())?;
     Ok(0)
@@ -145,7 +147,8 @@ impl Equations<'_> {
                 Err(Error::Usage("--inputs: the equations have no inputs; leave it out".to_owned()))
             }
             Some(path) => {
-                let known = read_inputs(self.command, self.plan, path, (&inputs, &self.dataset.manifest().time_unit))?;
+                let known =
+                    read_inputs(self.command, self.plan, path, (&inputs, &sums, &self.dataset.manifest().time_unit))?;
                 let times = with_time(known.with_bends(times), known_until);
                 self.warn_of_given(&known, &times, (known_until, &sums));
                 let values = known.at_with(&times, &sums, known_until);
@@ -273,23 +276,26 @@ fn pairs(option: &str, text: &str) -> Result<Vec<(String, f64)>, Error> {
     Ok(pairs)
 }
 
-fn as_csv(prediction: &Prediction) -> String {
-    fn column(it: &Predicted) -> Column<'_> {
+fn as_csv(prediction: &Prediction, has_bands: bool) -> Result<String, Error> {
+    fn column(it: &Predicted, has_bands: bool) -> Column<'_> {
         let Predicted { quantity, values, band, measured, .. } = it;
         let measured = measured.iter().map(|ends| ("_measured", ends.clone()));
-        let bands = std::iter::once(("", band.clone())).chain(measured).collect();
-        Column { name: &quantity.name, values: values.clone(), bands }
+        let band = has_bands.then(|| ("", band.clone()));
+        Column { name: &quantity.name, values: values.clone(), bands: band.into_iter().chain(measured).collect() }
     }
-    let columns: Vec<Column> = prediction.quantities.iter().map(column).collect();
+    let columns: Vec<Column> = prediction.quantities.iter().map(|it| column(it, has_bands)).collect();
     csv(&prediction.times, &columns, prediction.unknown.as_deref())
 }
 
-fn as_json(start: &Start, prediction: &Prediction) -> Value {
+fn as_json(start: &Start, prediction: &Prediction, has_bands: bool) -> Value {
     let (mut channels, mut hidden) = (Map::new(), Map::new());
     for it in &prediction.quantities {
         let ends = |band: &[(f64, f64)]| -> (Vec<f64>, Vec<f64>) { band.iter().copied().unzip() };
-        let (lower, upper) = ends(&it.band);
-        let mut of_it = json!({ "unit": it.quantity.unit, "value": it.values, "lower": lower, "upper": upper });
+        let mut of_it = json!({ "unit": it.quantity.unit, "value": it.values });
+        if has_bands {
+            let (lower, upper) = ends(&it.band);
+            (of_it["lower"], of_it["upper"]) = (json!(lower), json!(upper));
+        }
         if let Some(measured) = &it.measured {
             let (lower, upper) = ends(measured);
             (of_it["measured_lower"], of_it["measured_upper"]) = (json!(lower), json!(upper));
@@ -306,11 +312,12 @@ fn as_json(start: &Start, prediction: &Prediction) -> Value {
         "given" => "parameters",
         _ => "parameters and start",
     };
+    let band = json!({
+        "level": 0.95, "knows": knows, "measured": "and the noise of a new measurement", "unknown": prediction.unknown,
+    });
     json!({
         "start": { "time": start.time, "kind": start.kind, "trajectory": start.trajectory },
-        "band": {
-            "level": 0.95, "knows": knows, "measured": "and the noise of a new measurement", "unknown": prediction.unknown,
-        },
+        "band": if has_bands { band } else { Value::Null },
         "time": prediction.times,
         "channels": channels,
         "hidden": hidden,

@@ -36,24 +36,24 @@ pub(super) fn check_stages(plan: &Plan, command: &Predict, used: &dyn Fn(Stage) 
     Ok(())
 }
 
-/// Reads the table of `inputs` at `path`, whose times count in `time_unit`; warns of what is to be known of it.
+/// Reads the table of `inputs [U]` at `path`, of which some are `sums [U]` of what is given, and whose times count in `time_unit`; warns of what is to be known of it.
 pub(super) fn read_inputs(
     command: &Predict,
     plan: &Plan,
     path: &Path,
-    (inputs, time_unit): (&[Input], &str),
+    (inputs, sums, time_unit): (&[Input], &[bool], &str),
 ) -> Result<KnownInputs, Error> {
     let archive = match &plan.source {
         Source::Import(settings) => Some(settings.as_ref()),
         Source::Generate(_) => None,
     };
-    let table = InputTable { inputs, time_unit, archive, origin: command.origin.as_deref() };
+    let table = InputTable { inputs, sums, time_unit, archive, origin: command.origin.as_deref() };
     let (known, warnings) = KnownInputs::read(path, &table).map_err(refused_table)?;
     of_options(warnings).iter().for_each(|warning| complain(&format!("warning: {warning}")));
     Ok(known)
 }
 
-/// Times from `start` in steps of `every` up to `--until`, or else `end`.
+/// Times from `start` in steps of `every` up to `--until`, which is the last of them, or else up to `end`.
 pub(super) fn steps(command: &Predict, start: f64, every: f64, end: f64) -> Result<Vec<f64>, Error> {
     let until = command.until.unwrap_or(end);
     let steps = ((until - start) / every + 1e-9).floor();
@@ -66,7 +66,11 @@ pub(super) fn steps(command: &Predict, start: f64, every: f64, end: f64) -> Resu
             "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
         )));
     }
-    Ok((0..=steps as u64).map(|step| start + step as f64 * every).collect())
+    let mut times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
+    // What is asked for is not left out where the last step is a shorter one.
+    let rest = until - times.last().copied().unwrap_or(start);
+    times.extend((command.until.is_some() && rest > 1e-9 * every).then_some(until));
+    Ok(times)
 }
 
 /// Writes the forecast of so many samples to where the arguments say.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::engine::ComputeError;
 use crate::problems::Problem;
-use crate::schema::Split;
 use crate::{checkpoint, dataset};
 
 /// Why there are no estimates, or no forecast.
@@ -112,11 +111,15 @@ pub enum Error {
     },
     /// Two columns of the table would have the same name.
     #[error(
-        "found a parameter or channel with the column `{column}`, which the table of estimates already has; rename it"
+        "found the column `{column}` of the table of estimates twice: {first} and {second} make it; rename one of them"
     )]
     RepeatedColumn {
         /// Name of the column.
         column: String,
+        /// What makes it, in words.
+        first: String,
+        /// What makes it again.
+        second: String,
     },
     /// A forecast that was asked for cannot be made.
     #[error("found {found}; expected {expected}")]
@@ -132,16 +135,6 @@ pub enum Error {
     /// What is said of noise, limits or priors disagrees with the dataset, or with itself.
     #[error("{}", .0.iter().map(|problem| format!("estimate.{problem}")).collect::<Vec<_>>().join("\n"))]
     Settings(Vec<Problem>),
-    /// What all environments share cannot be fitted.
-    #[error(
-        "estimate.physics.scopes: found no value that all environments of the split `{split}` can share: {reason}; correct the data or bounds, or leave `scopes` out"
-    )]
-    NothingShared {
-        /// The split.
-        split: Split,
-        /// Why, in words.
-        reason: String,
-    },
     /// A signal asked to stop.
     #[error("interrupted; finished blocks are kept, and the same command goes on behind them")]
     Interrupted {

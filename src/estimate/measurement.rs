@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::Quantity;
+
 /// The kind of measurement noise. A word is for every channel, and leaves its size in each to be estimated; a table by channel is for known
 /// equations alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +144,15 @@ impl ChannelNoise {
 }
 
 impl ChannelNoise {
+    /// The columns that the table of estimates has for the parameters of the noise of a channel.
+    pub(crate) fn columns(&self, channel: &Quantity) -> Vec<Quantity> {
+        let column = |(term, about): &(&str, &str)| {
+            let unit = if matches!(*term, "absolute" | "scale") { channel.unit.as_str() } else { "1" };
+            Quantity::new(&format!("noise_{}_{term}", channel.name), unit, about)
+        };
+        self.terms().iter().map(column).collect()
+    }
+
     /// Both parameters in the order of their use, where they are given: a constant size, scale or deviation; a share or degrees of freedom.
     pub(crate) fn given(&self) -> [Option<f64>; 2] {
         match *self {
@@ -244,6 +255,11 @@ pub struct Prior {
 }
 
 impl Prior {
+    /// The mean as a value of the parameter: of the logarithm its exponential.
+    pub(crate) fn middle(&self) -> f64 {
+        if self.log { self.mean.exp() } else { self.mean }
+    }
+
     /// How far a value is from the mean, in standard deviations, and the derivative of that where the value moves by `slope`.
     pub(crate) fn residual(&self, value: f64, slope: f64) -> (f64, f64) {
         let (at, slope) = if self.log { (value.ln(), slope / value) } else { (value, slope) };

@@ -11,6 +11,7 @@
 
 pub(crate) mod hull;
 pub(crate) mod noise;
+pub(crate) mod resolution;
 pub(crate) mod serial_correlation;
 pub(crate) mod error;
 pub(crate) mod stream;
@@ -47,7 +48,7 @@ pub use learned::support::Support;
 pub use measurement::{ChannelNoise, Limit, LimitInput, Noise, NoiseSettings, Prior, Scale, Scope};
 pub use run::{resume, run, run_rows};
 pub use settings::{InitialState, Intervals, Loss, MapChoice, MapSettings, Method, PhysicsSettings, Settings};
-pub(crate) use table::columns::repeated_column;
+pub(crate) use table::columns::{Clash, clash};
 pub use table::evaluation::{Coverage, Evaluation, ModelFigures};
 pub use table::output::{Manifest, Outcome};
 pub use table::reading::{TrajectoryEstimate, read_rows, read_trajectories, rows, verify};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
 use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale, Scope};
-use crate::schema::Split;
+use crate::schema::{Quantity, Split};
 use crate::systems::SystemSettings;
 
 /// The map from contexts to parameters.
@@ -161,6 +161,15 @@ impl Settings {
     /// Whether known equations are fitted by maximum likelihood: where noise, limits or priors are named. Huber's loss is no likelihood.
     pub(crate) fn has_likelihood(&self, physics: &PhysicsSettings) -> bool {
         self.loss == Loss::Squares && (self.noise.is_some() || !self.limits.is_empty() || !physics.priors.is_empty())
+    }
+
+    /// The columns for the parameters of the noise in the table of estimates by known equations, where some are estimated with the rest.
+    pub(crate) fn noise_columns(&self, physics: &PhysicsSettings, channels: &[Quantity]) -> Vec<Quantity> {
+        let of_channel = |channel: &Quantity| {
+            let noise = self.noise.as_ref().map(|noise| noise.of(&channel.name)).unwrap_or_default();
+            noise.columns(channel)
+        };
+        if self.has_likelihood(physics) { channels.iter().flat_map(of_channel).collect() } else { Vec::new() }
     }
 
     /// The kind of noise by which a trained model weighs values.

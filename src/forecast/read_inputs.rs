@@ -39,6 +39,8 @@ pub struct InputSamples {
 pub struct InputTable<'a> {
     /// Inputs `[U]` of the model.
     pub inputs: &'a [Input],
+    /// Which of them `[U]` are sums of what is given, which never fall; empty where none is.
+    pub sums: &'a [bool],
     /// The dataset's unit of time.
     pub time_unit: &'a str,
     /// How the tables of the dataset's archive are written; CSV with decimal points where there is none.
@@ -79,6 +81,7 @@ impl InputTable<'_> {
             problem.file(path).line(row.line).column(column, &header[column])
         };
         let (mut values, mut is_placed) = (Vec::with_capacity(inputs.len()), true);
+        let mut sums = vec![f64::NEG_INFINITY; inputs.len()];
         source.rows(&Interrupt::new(), problems, |row, problems| {
             let cell = row.cell(time.0);
             let moment = clock.moment(cell, &notation, time.1);
@@ -103,6 +106,15 @@ impl InputTable<'_> {
                 let problem = Problem::new(Kind::UnsortedTime, found, "times that increase", remedy);
                 problems.push(at(row, time.0, problem));
             } else if values.len() == inputs.len() {
+                for (u, sum) in sums.iter_mut().enumerate().filter(|(u, _)| self.sums.get(*u) == Some(&true)) {
+                    if values[u] < *sum {
+                        let found = format!("{} after {sum}", values[u]);
+                        let remedy = "add each amount to those before it";
+                        let problem = Problem::new(Kind::Dose, found, "the sum of all that was given so far", remedy);
+                        problems.push(at(row, inputs[u].0, problem));
+                    }
+                    *sum = sum.max(values[u]);
+                }
                 samples.times.push(now);
                 samples.values.extend(&values);
             }

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::problems::Problems;
 use crate::schema::Between;
 use crate::signals::Signal;
-use crate::systems::System;
+use crate::systems::{Rise, System};
 
 /// Most amounts of one line of the settings.
 const MOST: usize = 10_000;
@@ -20,11 +20,15 @@ pub(crate) struct Dosing {
     pub given: Vec<(f64, usize, f64)>,
     /// Of each input `[U]` that is a signal.
     signals: Vec<Option<Signal>>,
+    /// The times of the first and the last sample.
+    start: f64,
+    end: f64,
 }
 
 impl Dosing {
-    /// The amounts of `settings` before `end`, and the signals.
-    pub(crate) fn new(settings: &Settings, system: &System, end: f64) -> Self {
+    /// The amounts of `settings` before the last of the samples at `times`, and the signals.
+    pub(crate) fn new(settings: &Settings, system: &System, times: &[f64]) -> Self {
+        let [start, end] = [times.first(), times.last()].map(|time| time.copied().unwrap_or(0.0));
         let of_line = |line: &Amounts| {
             let input = system.inputs.iter().position(|it| it.name == line.input).unwrap_or_default();
             let (first, interval, amount) = (line.time, line.interval.unwrap_or_default(), line.amount);
@@ -33,8 +37,14 @@ impl Dosing {
         let mut given: Vec<(f64, usize, f64)> =
             settings.doses.iter().flat_map(of_line).filter(|it| it.0 < end && it.2 > 0.0).collect();
         given.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        // A dataset has the sum of what is given at one time.
+        given.dedup_by(|next, before| {
+            let is_same = (next.0, next.1) == (before.0, before.1);
+            before.2 += if is_same { next.2 } else { 0.0 };
+            is_same
+        });
         let signal = |name: &String| settings.signals.iter().find(|it| it.input == *name).map(Course::signal);
-        Dosing { given, signals: system.inputs.iter().map(|it| signal(&it.name)).collect() }
+        Dosing { given, signals: system.inputs.iter().map(|it| signal(&it.name)).collect(), start, end }
     }
 
     /// How an input goes on between samples.
@@ -78,6 +88,20 @@ impl Dosing {
         })
     }
 
+    /// The sudden changes of the inputs, as the samples of a trajectory show them: a signal rises from 0 at the first one.
+    pub(crate) fn rises(&self) -> Vec<Rise> {
+        let amounts = self.given.iter().map(|&(time, input, by)| Rise { time, input, by });
+        let at_start = self.signals.iter().enumerate().filter_map(|(input, signal)| {
+            let signal = signal.as_ref().filter(|it| it.between == Between::Hold)?;
+            Some(Rise { time: self.start, input, by: signal.at(self.start) })
+        });
+        let later = self.bends().filter(|it| it.0 > self.start && it.0 <= self.end);
+        let later = later.map(|(time, input, by)| Rise { time, input, by });
+        let mut rises: Vec<Rise> = amounts.chain(at_start).chain(later).filter(|it| it.by != 0.0).collect();
+        rises.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.input.cmp(&b.input)));
+        rises
+    }
+
     /// Samples `channels [T, C]` at `times [T]` with one more, without measurements, wherever something is given or bends between them; and the inputs
     /// `[T, U]` at all of them.
     pub(crate) fn with_samples(&self, times: Vec<f64>, channels: Vec<f64>) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
@@ -118,10 +142,10 @@ fn slope(signal: &Signal, time: f64) -> f64 {
 impl Settings {
     /// Adds what is wrong with `doses` and `signals`, and inputs of the system that nothing drives.
     pub(super) fn check_inputs(&self, system: &System, problems: &mut Problems) {
-        let index = |name: &str| system.inputs.iter().position(|it| it.name == name);
+        let index_of = |name: &str| system.inputs.iter().position(|it| it.name == name);
         // Sums of amounts: doses, resets, and intervals of steady states.
         let is_sum = |name: &str| {
-            let index = index(name);
+            let index = index_of(name);
             system.doses.iter().any(|doses| {
                 let mut of_ways = doses.ways.iter().map(|way| way.input).chain(doses.reset);
                 index.is_some_and(|index| of_ways.any(|it| it == index) || doses.intervals().any(|it| it.0 == index))
@@ -151,6 +175,15 @@ impl Settings {
             let ascends = line.times.array_windows().all(|[a, b]| a < b) && line.times.iter().all(|it| it.is_finite());
             let shown = format!("{:?}", line.times);
             problems.require(ascends && !line.times.is_empty(), key("times"), shown, "ascending times", "correct them");
+            let is_read =
+                index_of(&line.input).is_some_and(|input| system.doses.iter().any(|doses| doses.reads(input)));
+            problems.require(
+                line.between == Between::Hold || !is_read,
+                key("between"),
+                format!("\"linear\" for `{}`, an infusion that may be in its steady state", line.input),
+                "a rate that rises and falls at once",
+                "leave `between` out",
+            );
             let is_whole = line.values.len() == line.times.len() && line.values.iter().all(|it| it.is_finite());
             problems.require(
                 is_whole,

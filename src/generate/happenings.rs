@@ -10,7 +10,7 @@
 
 use super::dosing::Dosing;
 use crate::expressions::Dual;
-use crate::systems::{Doses, InitialValue, System};
+use crate::systems::{Doses, Infused, InitialValue, Rise, System, longer_lag, wrong_way};
 
 /// What happens at a time.
 pub(crate) struct Happening {
@@ -46,27 +46,45 @@ impl What {
 pub(crate) struct Repeated {
     /// Lag, index of the state, and by how much it jumps.
     pub doses: Vec<(f64, usize, f64)>,
-    /// Index of the input, how much it falls by, and how long after the interval began.
-    pub ends: Vec<(usize, f64, f64)>,
+    pub infusions: Vec<Infused>,
     pub interval: f64,
 }
 
 /// All that happens, in order, with these `parameters` of the environment.
-pub(crate) fn happenings(dosing: &Dosing, system: &System, parameters: &[f64]) -> Vec<Happening> {
+///
+/// # Errors
+/// Why something cannot be given so, in words.
+pub(crate) fn happenings(dosing: &Dosing, system: &System, parameters: &[f64]) -> Result<Vec<Happening>, String> {
     let change = |time: f64| Happening { time, ordered: time, what: What::Change };
     let mut all: Vec<Happening> = dosing.bends().map(|it| change(it.0)).collect();
     if let Some(doses) = &system.doses {
         let of_ways = of_ways(doses, &dosing.with_inputs(parameters, 0.0));
+        if let Some(wrong) = wrong_way(of_ways.as_flattened()) {
+            return Err(wrong);
+        }
+        let rises = dosing.rises();
         for &(time, input, amount) in &dosing.given {
             all.push(change(time));
             if doses.reset == Some(input) {
                 all.push(Happening { time, ordered: time, what: What::Reset });
             }
             if let Some((_, is_added)) = doses.intervals().find(|interval| interval.0 == input) {
-                let repeated = repeated(dosing, doses, &of_ways, (time, input, amount));
+                let begun = doses.begun(&rises, &Rise { time, input, by: amount })?;
+                if let Some(wrong) = longer_lag(begun.doses.iter().map(|it| of_ways[it.0][1]), begun.interval) {
+                    return Err(wrong);
+                }
+                let given = |(way, amount): (usize, f64)| {
+                    let [factor, lag] = of_ways[way];
+                    (lag, doses.ways[way].state, amount * factor)
+                };
+                let repeated = Repeated {
+                    doses: begun.doses.into_iter().map(given).collect(),
+                    infusions: begun.infusions,
+                    interval: begun.interval,
+                };
                 all.push(Happening { time, ordered: time, what: What::Steady(repeated, is_added) });
             }
-            for (way, (factor, lag)) in doses.ways.iter().zip(&of_ways).filter(|(way, _)| way.input == input) {
+            for (way, [factor, lag]) in doses.ways.iter().zip(&of_ways).filter(|(way, _)| way.input == input) {
                 all.push(Happening { time: time + lag, ordered: time, what: What::Give(way.state, amount * factor) });
             }
         }
@@ -75,42 +93,15 @@ pub(crate) fn happenings(dosing: &Dosing, system: &System, parameters: &[f64]) -
         all.iter().filter(|it| matches!(it.what, What::Reset | What::Steady(..))).map(|it| it.time).collect();
     all.retain(|it| !cuts.iter().any(|cut| it.ordered < *cut && it.time >= *cut));
     all.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.what.rank().cmp(&b.what.rank())));
-    all
+    Ok(all)
 }
 
 /// Bioavailability and lag of each way of giving doses.
-fn of_ways(doses: &Doses, parameters: &[f64]) -> Vec<(f64, f64)> {
+fn of_ways(doses: &Doses, parameters: &[f64]) -> Vec<[f64; 2]> {
     let parameters: Vec<Dual> = parameters.iter().map(|&value| Dual::from(value)).collect();
     let mut of_ways = vec![Dual::default(); 2 * doses.ways.len()];
     doses.field.first(&parameters, Dual::from(0.0), &[], &mut of_ways);
-    of_ways.chunks_exact(2).map(|of| (of[0].value, of[1].value)).collect()
-}
-
-/// What is repeated every `interval` from a time on, as the rise of `input` says.
-fn repeated(
-    dosing: &Dosing,
-    doses: &Doses,
-    of_ways: &[(f64, f64)],
-    (time, input, interval): (f64, usize, f64),
-) -> Repeated {
-    let given = dosing.given.iter().filter(|it| it.0 == time).flat_map(|&(_, of_dose, amount)| {
-        let own = doses
-            .ways
-            .iter()
-            .zip(of_ways)
-            .filter(move |(way, _)| way.input == of_dose && [way.interval, way.superposed].contains(&Some(input)));
-        own.map(move |(way, (factor, lag))| (*lag, way.state, amount * factor)).collect::<Vec<_>>()
-    });
-    let is_meant = |rate: usize| {
-        let mut own = doses.infusions.iter().filter(|it| it.input == rate);
-        own.any(|it| it.interval == Some(input) || it.superposed == Some(input))
-    };
-    let begun = dosing.bends().filter(|it| it.0 == time && it.2 > 0.0 && is_meant(it.1));
-    let ends = begun.filter_map(|(_, rate, by)| {
-        let end = dosing.bends().find(|it| it.1 == rate && it.0 > time)?;
-        Some((rate, by, end.0 - time))
-    });
-    Repeated { doses: given.collect(), ends: ends.collect(), interval }
+    of_ways.chunks_exact(2).map(|of| [of[0].value, of[1].value]).collect()
 }
 
 /// The starts of the states at a time of a reset, where inputs stand behind the `parameters`.

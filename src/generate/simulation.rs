@@ -24,6 +24,7 @@ use crate::random::Stream;
 use crate::schema::{FormatVersion, Input, Quantity, Split, Trajectory};
 use crate::solve;
 use crate::solve::Work;
+use crate::systems::rest::{DOUBLINGS, FIRST, is_still, restless};
 use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
 
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
@@ -86,7 +87,7 @@ impl Simulation {
         let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
         let (size, recorded) =
             (system.state_shape(&preset).size(), Recorded::new(&system, settings.channels.as_deref()));
-        let dosing = Dosing::new(&settings, &system, times.last().copied().unwrap_or(0.0));
+        let dosing = Dosing::new(&settings, &system, &times);
         Ok(Simulation { settings, system, preset, environments, times, recorded, dosing, size, seed })
     }
 
@@ -326,12 +327,14 @@ impl Simulation {
         interrupt: &Interrupt,
     ) -> Result<Work, solve::Error> {
         let at = |time: f64| self.dosing.with_inputs(parameters, time);
-        let happenings = happenings(&self.dosing, &self.system, parameters);
+        let happenings = happenings(&self.dosing, &self.system, parameters).map_err(solve::Error::Given)?;
         let (Some(&first), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
+        let (initial, mut work) = self.rested(integrator, parameters, initial, interrupt)?;
         if happenings.is_empty() {
-            return integrator.integrate(&at(first), &initial, times, states, interrupt);
+            work += integrator.integrate(&at(first), &initial, times, states, interrupt)?;
+            return Ok(work);
         }
-        let (n, mut state, mut now, mut sample, mut work) = (self.size, initial, first, 1, Work::default());
+        let (n, mut state, mut now, mut sample) = (self.size, initial, first, 1);
         states[..n].copy_from_slice(&state);
         let pieces = happenings.iter().filter(|it| it.time >= first && it.time < end).map(|it| (it.time, &it.what));
         for (time, what) in pieces.chain(std::iter::once((end, &What::Change))) {
@@ -368,6 +371,41 @@ impl Simulation {
         Ok(work)
     }
 
+    /// The steady state that `initial` leads to under the inputs before the start, where the system has one before it.
+    fn rested(
+        &self,
+        integrator: &mut Integrator,
+        parameters: &[f64],
+        initial: Vec<f64>,
+        interrupt: &Interrupt,
+    ) -> Result<(Vec<f64>, Work), solve::Error> {
+        let (mut state, mut work) = (initial, Work::default());
+        let Some(inputs) = &self.system.preequilibration else { return Ok((state, work)) };
+        let held: Vec<f64> = inputs.iter().flat_map(|value| [*value, 0.0]).collect();
+        let (mut from, mut until, mut is_last) = (0.0, FIRST * self.system.horizon, false);
+        for _ in 0..DOUBLINGS {
+            // Behind the inputs stands the time at which they were read.
+            let time = (!inputs.is_empty()).then_some(from);
+            let all: Vec<f64> = parameters.iter().chain(&held).copied().chain(time).collect();
+            let mut along = vec![0.0; 2 * self.size];
+            match integrator.integrate(&all, &state, &[from, until], &mut along, interrupt) {
+                // That is far behind the first interval, which is long already.
+                Err(solve::Error::TooManySteps { .. }) if from > 0.0 => {
+                    return Err(solve::Error::Given(restless(from)));
+                }
+                integrated => work += integrated?,
+            }
+            let after = along.split_off(self.size);
+            let is_still = is_still(&state, &after);
+            state = after;
+            if is_still && is_last {
+                return Ok((state, work));
+            }
+            (from, until, is_last) = (until, 2.0 * until, is_still);
+        }
+        Err(solve::Error::Given(restless(from)))
+    }
+
     /// The state just before what is given every interval is given again, which the next finds as it was: interval after interval from `guess`.
     fn steady(
         &self,
@@ -382,7 +420,7 @@ impl Simulation {
         type Happening = (f64, Option<(usize, f64)>, Option<(usize, f64)>);
         let mut changes: Vec<Happening> = Vec::new();
         changes.extend(repeated.doses.iter().map(|&(lag, state, amount)| (lag, Some((state, amount)), None)));
-        changes.extend(repeated.ends.iter().map(|&(input, by, after)| (after, None, Some((input, by)))));
+        changes.extend(repeated.infusions.iter().map(|it| (it.duration, None, Some((it.input, it.rate)))));
         changes.push((repeated.interval, None, None));
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut state, mut work) = (guess, Work::default());

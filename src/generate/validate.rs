@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::dosing::Dosing;
 use super::environments::{known, partner, select};
+use super::happenings::happenings;
 use super::recorded::Recorded;
-use super::samples::sample_count;
+use super::samples::{sample_count, sample_times};
 use super::settings::{Environments, Settings, Solver, SplitSettings};
 use crate::problems::{Problem, Problems};
 use crate::schema::Split;
@@ -30,14 +32,6 @@ impl Settings {
             }
         };
         self.check_inputs(&system, &mut problems);
-        if system.preequilibration.is_some() {
-            problems.add(
-                "system",
-                format!("`{}` with `preequilibration`", system.name),
-                "a system that starts at its initial values",
-                "remove it, or fit the system to a dataset (`estimate.method = \"physics\"`)",
-            );
-        }
         self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
             let recorded = Recorded::new(&system, self.channels.as_deref()).quantities;
@@ -64,7 +58,33 @@ impl Settings {
         for (&split, settings) in &self.splits {
             self.check_split(&system, preset, split, settings, &mut problems);
         }
+        if let Some(preset) = preset.filter(|_| problems.is_empty()) {
+            self.check_given(&system, preset, &mut problems);
+        }
         problems.into_vec()
+    }
+
+    /// Checks that what is given can be given to every environment, and that fits would read it off the dataset.
+    fn check_given(&self, system: &System, preset: &Preset, problems: &mut Problems) {
+        let horizon = self.horizon.unwrap_or(system.horizon);
+        let times = sample_times(horizon, self.time_step.unwrap_or(system.time_step));
+        let dosing = Dosing::new(self, system, &times);
+        let mut said: Vec<String> = Vec::new();
+        for (&split, settings) in &self.splits {
+            for environment in select(system, preset, split, settings).unwrap_or_default() {
+                let Err(wrong) = happenings(&dosing, system, &environment.parameters) else { continue };
+                if said.contains(&wrong) {
+                    continue;
+                }
+                problems.add(
+                    format!("splits.{split}"),
+                    format!("environment `{}`: {wrong}", environment.id),
+                    "doses, infusions and intervals that fits by equations take too",
+                    "correct [[generate.doses]], [[generate.signals]] or the environment",
+                );
+                said.push(wrong);
+            }
+        }
     }
 
     fn check_scalars(&self, problems: &mut Problems) {

@@ -26,7 +26,7 @@
     const text = cell.textContent.trim();
     if (cell.matches("td.number")) return '"' + (text === "–" ? "" : plain(text)) + '"';
     // A spreadsheet would take such a name for a formula.
-    const safe = /^[=+@-]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text;
+    const safe = /^[=+@\t-]/.test(text) && text !== "-" && Number.isNaN(Number(text)) ? "'" + text : text;
     return '"' + safe.replace(/"/g, '""') + '"';
   };
   document.querySelectorAll("table").forEach((table, place) => {

@@ -16,6 +16,7 @@ use super::number;
 use super::number::escape;
 use super::page::{SCRIPT, head};
 use super::plot::{Key, Plot, legend_row};
+use super::side_by_side::Spread;
 use super::tables::{numeric, table, text};
 use crate::atomic;
 
@@ -111,13 +112,6 @@ struct Group<'a> {
     cells: Vec<&'a CellResults>,
 }
 
-/// Mean, and standard deviation where there are two or more.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    mean: f64,
-    deviation: Option<f64>,
-}
-
 impl Group<'_> {
     fn done(&self) -> usize {
         self.cells.iter().filter(|cell| cell.state == CellState::Done).count()
@@ -128,11 +122,7 @@ impl Group<'_> {
     }
 
     fn spread(&self, figure: &str) -> Option<Spread> {
-        let values = self.values(figure);
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let deviation = || (values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
-        (!values.is_empty()).then(|| Spread { mean, deviation: (values.len() > 1).then(deviation) })
+        Spread::of(&self.values(figure))
     }
 
     fn published(&self, figure: &str) -> Option<f64> {
@@ -380,7 +370,7 @@ impl SweepResults {
                 let mut dots = Path::new();
                 group.values(figure).into_iter().for_each(|value| dots.dot(plot.at(at, value)));
                 canvas.path("class=\"p-dots-0\"", &dots);
-                if let Some(spread) = group.spread(figure).filter(|spread| spread.deviation.is_some()) {
+                if let Some(spread) = group.spread(figure).filter(|spread| spread.std_dev.is_some()) {
                     let (x, y) = plot.at(at, spread.mean);
                     canvas.line("p-heavy", (x - 9.0, y), (x + 9.0, y));
                 }
@@ -484,7 +474,7 @@ fn of_figure(figure: &str, value: f64) -> String {
 }
 
 fn with_deviation(figure: &str, spread: Spread) -> String {
-    match spread.deviation {
+    match spread.std_dev {
         Some(deviation) => format!("{} ± {}", number::significant(spread.mean), of_figure(figure, deviation)),
         None => of_figure(figure, spread.mean),
     }
@@ -554,7 +544,7 @@ mod tests {
             cell("c", "1", None),
         ]);
         let spread = it.groups()[0].spread("mse_in_domain").unwrap();
-        assert_eq!(spread, Spread { mean: 4.0, deviation: Some(8f64.sqrt()) });
+        assert_eq!(spread, Spread { mean: 4.0, std_dev: Some(8f64.sqrt()), runs: 2 });
         assert_eq!(it.best().map(|(name, _)| name), Some("b".to_owned()));
         let page = results_page(&[it.clone()]);
         assert!(

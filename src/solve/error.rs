@@ -38,6 +38,9 @@ pub enum Error {
         /// When.
         time: f64,
     },
+    /// Something cannot be given to the system as it is said.
+    #[error("{0}")]
+    Given(String),
     /// The derivative is not finite, however short the step.
     #[error(
         "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",

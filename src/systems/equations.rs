@@ -66,7 +66,7 @@ pub struct Equations {
     #[schemars(length(max = MOST_NAMES))]
     pub covariates: Vec<Covariate>,
     /// Inputs under which the system comes to rest before it starts, by name, `{}` where there are no inputs: trajectories begin at the steady
-    /// state that the starts of the states lead to under these inputs, and every state needs a start. Such a system can be fitted, not simulated.
+    /// state that the starts of the states lead to under these inputs, and every state needs a start. Simulations begin there too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub preequilibration: Option<BTreeMap<String, f64>>,

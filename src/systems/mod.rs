@@ -6,6 +6,8 @@ pub(crate) mod system;
 pub(crate) mod equations;
 pub(crate) mod text;
 pub(crate) mod doses;
+pub(crate) mod repeated;
+pub(crate) mod rest;
 pub(crate) mod validate;
 pub(crate) mod compile;
 pub(crate) mod directions;
@@ -26,6 +28,7 @@ pub use equations::{
     Covariate, DoseEquation, Equations, FreeStart, InfusionEquation, InputSignal, OutputEquation, ParameterBounds,
     Range, StartSetting, StateEquation, Values,
 };
+pub(crate) use repeated::{Infused, Rise, longer_lag, wrong_way};
 pub use sensitivities::Sensitivities;
 pub use settings::SystemSettings;
 pub use simulator::Simulator;

@@ -123,6 +123,10 @@ fn an_environment_of_the_estimates_is_forecast() {
         max_relative = 1e-6
     );
     assert!(given["channels"]["tea"].get("measured_lower").is_none());
+    // Of given parameters nothing is uncertain.
+    assert!(given["channels"]["tea"].get("lower").is_none() && given["band"].is_null(), "{given}");
+    let past = forecast(&root, &["--environment", "b", "--inputs", "off.csv", "--until", "12.25"]);
+    assert_eq!(past["time"], serde_json::json!([10.0, 11.0, 12.0, 12.25]));
 
     for (arguments, part) in [
         (&["--environment", "c"][..], "found no environment c in"),
@@ -228,6 +232,10 @@ fn doses_of_a_table_come_at_their_times() {
         told("initial").contains("before the last sample at 12 give of dose is given besides what the dataset gives")
     );
     assert!(told("fitted").contains("what rows before the start at 12 give of dose is not given again"));
+    fs::write(root.path().join("more.csv"), "time,dose\n3,20\n13,5\n").unwrap();
+    let said = error(&root, &[&ask[..], &table].concat(), 3);
+    let expected = "more.csv:3, column 2 `dose`: found 5 after 20; expected the sum of all that was given so far";
+    assert!(said.contains(expected), "{said}");
 }
 
 /// A system with given parameters has those of trajectories too, and is found among several by them.
@@ -281,4 +289,20 @@ fn a_system_is_found_by_its_parameters() {
         let said = refused(&root, more);
         assert!(said.contains(&part), "{said}");
     }
+}
+
+/// Two columns of one name would be read as one.
+#[test]
+fn a_table_with_two_columns_of_one_name_is_refused() {
+    let system = CUPS.replace("name = \"wall\"", "name = \"tea_lower\"").replace("tea - wall", "tea - tea_lower");
+    let system = system.replace("tea + wall", "tea + tea_lower");
+    let root = house("cups.toml", &system);
+    let rows: String =
+        (0..9).map(|t| format!("a,1,{t},{},0\n", 60.0 * (-0.2 * f64::from(t)).exp() + f64::from(t % 2))).collect();
+    fs::write(root.path().join("cups.csv"), format!("cup,fill,time,tea,heater\n{rows}")).unwrap();
+    run(root.path(), "cups.toml", &[], 0);
+    let ask = ["--environment", "a", "--start", "initial"];
+    let said = error(&root, &ask, 2);
+    assert!(said.contains("the column `tea_lower` of the table twice, for `tea` and for `tea_lower`"), "{said}");
+    assert!(forecast(&root, &ask)["hidden"]["tea_lower"]["value"].is_array());
 }

@@ -1,9 +1,11 @@
 //! Systems that are given by their equations.
 
-use paramill::generate::Settings;
+use paramill::generate::{self, Settings};
+use paramill::progress::{Interrupt, Run, Silent};
+use paramill::schema::Split;
 use paramill::systems::SystemSettings;
 
-use super::{generate, settings, simulate, with_threads};
+use super::{generate as generated, settings, simulate, with_threads};
 
 const LOTKA_VOLTERRA: &str = r#"
     dataset = "lv-tiny"
@@ -52,9 +54,9 @@ fn the_same_equations_give_the_same_bytes_as_a_built_in_system() {
 #[test]
 fn a_manifest_alone_is_enough_to_make_the_dataset_again() {
     let place = tempfile::tempdir().unwrap();
-    let first = with_threads(1, || generate(&settings(LOTKA_VOLTERRA), 7, &place.path().join("first")));
+    let first = with_threads(1, || generated(&settings(LOTKA_VOLTERRA), 7, &place.path().join("first")));
     let again: Settings = serde_json::from_value(first.provenance.configuration.clone()).unwrap();
-    let second = with_threads(2, || generate(&again, first.provenance.seed.unwrap(), &place.path().join("second")));
+    let second = with_threads(2, || generated(&again, first.provenance.seed.unwrap(), &place.path().join("second")));
     assert!(!first.files.is_empty());
     assert_eq!(first, second);
     let derivative = first.provenance.configuration.pointer("/system/states/0/derivative").unwrap();
@@ -125,4 +127,45 @@ fn a_driven_system_is_not_simulated() {
     let problems = settings(&driven.replace("alpha * x -", "light * x -")).validate();
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].found.contains("the inputs light"), "{problems:?}");
+}
+
+/// A system that comes to rest before it starts begins there: a basin under a steady inflow, whose level is in closed form, and a pair of which only the
+/// sum is kept.
+#[test]
+fn a_system_is_simulated_from_its_rest() {
+    let text = r#"
+        dataset = "basin"
+        rtol = 1e-10
+        atol = 1e-10
+        signals = [{ input = "inflow", times = [0.0, 2.0], values = [0.5, 3.0] }]
+        [system]
+        name = "basin"
+        horizon = 4.0
+        time_step = 0.5
+        inputs = [{ name = "inflow" }]
+        preequilibration = { inflow = 2.0 }
+        states = [
+            { name = "level", derivative = "inflow - k * level", start = 0.0 },
+            { name = "free", derivative = "k * bound - 2 * k * free", start = 3.0 },
+            { name = "bound", derivative = "2 * k * free - k * bound", start = 0.0 },
+        ]
+        parameters = [{ name = "k", lower = 0.01, upper = 9.0 }]
+        [splits.adapt]
+        environments = [{ k = 0.5 }]
+        trajectories = 1
+    "#;
+    let trajectory = simulate(&settings(text), 3).remove(&Split::Adapt).unwrap().remove(0);
+    let settled = |level: f64, inflow: f64, t: f64| inflow / 0.5 + (level - inflow / 0.5) * (-0.5 * t).exp();
+    let after_two = settled(4.0, 0.5, 2.0);
+    for (t, state) in trajectory.times.iter().zip(trajectory.states.chunks_exact(3)) {
+        let level = if *t <= 2.0 { settled(4.0, 0.5, *t) } else { settled(after_two, 3.0, t - 2.0) };
+        for (found, expected) in state.iter().zip([level, 1.0, 2.0]) {
+            assert!((found - expected).abs() < 1e-7, "{t}: {state:?}, not {expected}");
+        }
+    }
+    let never = text.replace("inflow - k * level", "inflow + k * level");
+    let root = tempfile::tempdir().unwrap();
+    let run = Run { observer: &Silent, interrupt: &Interrupt::new() };
+    let said = generate::run(&settings(&never), 3, &root.path().join("basin"), &run).unwrap_err().to_string();
+    assert!(said.contains("does not come to rest") || said.contains("not finite"), "{said}");
 }

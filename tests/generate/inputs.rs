@@ -116,3 +116,52 @@ fn signals_are_held_or_on_straight_lines() {
         assert!(said.contains(expected), "{said}");
     }
 }
+
+/// A dataset that fits would refuse is not simulated, for the same reasons and before anything runs.
+#[test]
+fn what_fits_would_refuse_is_not_simulated() {
+    let lagging = BODY.replace("interval = \"every\" }]", "interval = \"every\", lag = \"base\" }]");
+    let cases = [
+        (
+            BODY.replace("values = [0.0, 3.0, 0.0] }", "values = [0.0, 3.0, 0.0], between = \"linear\" }"),
+            "\"linear\" for `rate`",
+        ),
+        (
+            BODY.replace("time = 6.0, amount = 4.0", "time = 6.5, amount = 4.0"),
+            "at t = 6.5, and no dose or infusion at that time",
+        ),
+        (
+            BODY.replace("time = 6.0, amount = 4.0", "time = 6.0, amount = 0.5"),
+            "every 0.5 from t = 6 to 7: an infusion must not be longer",
+        ),
+        (BODY.replace("values = [0.0, 3.0, 0.0]", "values = [0.0, 3.0, 3.0]"), "from t = 6 on that does not end"),
+        (BODY.replace("times = [0.0, 6.0, 7.0]", "times = [0.0, 6.0, 9.9]"), "from t = 6 on that does not end"),
+        (
+            BODY.replace("values = [0.0, 3.0, 0.0]", "values = [0.0, 3.0, 1.0]"),
+            "another change of its rate, by -2, at t = 7",
+        ),
+        (lagging, "a lag of 4 of doses in their steady state every 2"),
+    ];
+    for (text, expected) in cases {
+        let problems = settings(&text).validate();
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(said.len() == 1 && said[0].contains(expected), "{expected}: {said:?}");
+    }
+    assert!(settings(BODY).validate().is_empty());
+}
+
+/// Of an infusion that begins with the first sample.
+#[test]
+fn an_infusion_that_begins_with_the_samples_has_a_steady_state() {
+    let text = BODY
+        .replace("times = [0.0, 6.0, 7.0], values = [0.0, 3.0, 0.0]", "times = [0.0, 1.0], values = [3.0, 0.0]")
+        .replace("{ input = \"often\", time = 6.0, amount = 4.0 },", "{ input = \"often\", amount = 4.0 },");
+    let trajectories = simulated(&text);
+    let infused = |t: f64| 3.0 / K * (1.0 - left(t));
+    let trough = infused(1.0) * left(3.0) / (1.0 - left(4.0));
+    let after = trajectories[0].times.iter().zip(&trajectories[0].states).find(|(t, _)| **t == 0.5).unwrap().1;
+    assert!((after - (trough * left(0.5) + infused(0.5))).abs() < 1e-7, "{after}");
+    let system = settings(&text).find_system().unwrap();
+    let rows = physics::fit_with(&estimate::Settings::default(), &system, Between::Hold, &trajectories).unwrap();
+    assert!((rows[0].parameters[0].value - K).abs() < 1e-6, "{:?}", rows[0]);
+}

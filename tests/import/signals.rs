@@ -29,7 +29,7 @@ fn read(text: &str, archive: &str, origin: Option<&str>) -> Result<InputSamples,
     fs::write(&path, text).unwrap();
     let archive: Settings = toml::from_str(archive).unwrap();
     let inputs = inputs();
-    let table = InputTable { inputs: &inputs, time_unit: "h", archive: Some(&archive), origin };
+    let table = InputTable { inputs: &inputs, sums: &[], time_unit: "h", archive: Some(&archive), origin };
     let shown = |problems: Vec<Problem>| problems.iter().map(|it| format!("{it}\n")).collect::<String>();
     table.read(&path).map_err(|problems| shown(problems).replace(&format!("{}/", root.path().display()), ""))
 }

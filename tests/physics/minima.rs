@@ -155,7 +155,8 @@ fn a_parameter_that_is_named_like_a_column_is_refused() {
     for name in ["status", "noise_level", "points"] {
         let settings = leak(&RATE.replace("rate", name), &format!("-{name} * level"));
         let refused = run(&settings, &dataset, &root.path().join("estimates")).map(|_| ()).unwrap_err().to_string();
-        assert!(refused.contains(&format!("`{name}`, which the table of estimates already has")), "{refused}");
+        let expected = format!("the column `{name}` of the table of estimates twice");
+        assert!(refused.contains(&expected) && refused.contains(&format!("the parameter `{name}`")), "{refused}");
     }
 }
 

@@ -374,3 +374,46 @@ fn one_environment_does_not_spoil_shared_noise() {
     assert!((0.05..0.3).contains(&scale), "{scale}");
     assert!((rows[1].parameters[0].value - 0.4).abs() < 0.02, "{:?}", rows[1].parameters[0]);
 }
+
+/// An environment that the shared value cannot explain is left out, and its own parameter has the error of a regression at that value.
+#[test]
+fn what_is_left_out_of_a_joint_fit_has_intervals_of_its_own() {
+    let times: Vec<f64> = (0..40).map(|t| 0.15 * f64::from(t)).collect();
+    let mut data = cultures(12, &times, |_| 0.02);
+    let swing: Vec<f64> = times.iter().map(|t| 9.0 * (-0.4 * t).exp() + 1.5 * (2.0 * t).sin()).collect();
+    data.push(trajectory("swing", "0", &[0.4], &times, swing.clone()));
+    let (rows, _) = estimates("serial_correlation = false\nphysics.scopes = { k = \"all\" }", data);
+    let row = rows.iter().find(|row| row.environment == "swing").unwrap();
+    assert!(row.reason.contains("took no part") && !row.status.is_failure(), "{row:?}");
+    let k = row.parameters[0].value;
+    let slopes: Vec<f64> = times.iter().map(|t| (-k * t).exp()).collect();
+    let sum = |of: &dyn Fn(usize) -> f64| (0..times.len()).map(of).sum::<f64>();
+    let size = sum(&|i| slopes[i] * slopes[i]);
+    let start = sum(&|i| slopes[i] * swing[i]) / size;
+    let squares = sum(&|i| (swing[i] - start * slopes[i]).powi(2));
+    close(row.parameters[1].value, start);
+    // The shared rate is well known by the others.
+    let expected = (squares / (times.len() as f64 - 1.0) / size).sqrt();
+    let found = row.parameters[1];
+    assert!((found.standard_error / expected - 1.0).abs() < 0.02, "{found:?}, not {expected}");
+    assert!(found.lower < start && start < found.upper && found.upper - found.lower < 5.0 * expected, "{found:?}");
+}
+
+/// Where no environment can take part, each row says why.
+#[test]
+fn without_anyone_to_share_a_value_rows_say_why() {
+    let times = [0.0, 1.0, 2.0];
+    let silent = |id: &str| trajectory(id, "0", &[0.4], &times, vec![f64::NAN; 3]);
+    for text in
+        ["physics.scopes = { k = \"all\" }", "noise = \"constant\"\nphysics.scopes = { noise_x_absolute = \"all\" }"]
+    {
+        let (rows, _) = estimates(text, vec![silent("a"), silent("b")]);
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            assert_eq!(row.status, Status::NoData, "{row:?}");
+            let expected = "no environment can take part in the fit of what all share";
+            assert!(row.reason.contains(expected) && row.reason.contains("no value is observed"), "{}", row.reason);
+            assert!(row.parameters.iter().all(|it| it.value.is_nan()), "{row:?}");
+        }
+    }
+}

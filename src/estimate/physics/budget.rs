@@ -22,9 +22,7 @@ pub(crate) enum Halt {
     Integration(solve::Error),
     #[error("stopped at the limit of {0} evaluations of the equations (`estimate.physics.max_evaluations`)")]
     Spent(u64),
-    #[error(
-        "the system does not come to rest before its start: it still moves at t = {0:e}; remove `preequilibration`, or correct the equations"
-    )]
+    #[error("{}", crate::systems::rest::restless(*.0))]
     Restless(f64),
     #[error("{0}")]
     Dose(String),

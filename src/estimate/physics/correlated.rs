@@ -35,6 +35,7 @@ impl Fitter<'_> {
         }
         let is_measured = |channel: usize| {
             let least = ABOVE_INTEGRATION * self.physics.rtol * experiment.scales[channel];
+            let least = least.max(experiment.resolutions[channel].std_dev);
             experiment.model.points == 1 && self.residual_size(rollout, channel) >= least
         };
         let of_channels = counts.into_iter().zip(runs).enumerate();

@@ -39,7 +39,7 @@ pub(crate) fn bounds_of_fit(
         // Data that were simulated without noise have no bound.
         None if equations.is_simulated || row.status.is_failure() => None,
         None => {
-            let found = known_noise(equations, row, (&experiment.scales, physics.rtol));
+            let found = known_noise(equations, row, (experiment, physics.rtol));
             let measured = Measured { own_priors: Vec::new(), ..found };
             of_measured(experiment, place, (&measured, &equations.channel_names), physics, interrupt)
         }

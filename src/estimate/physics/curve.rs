@@ -110,6 +110,7 @@ impl Experiment<'_> {
             unknown_initial: self.unknown_initial.clone(),
             computed_initial: self.computed_initial.clone(),
             scales,
+            resolutions: Vec::new(),
             cells: Vec::new(),
             limits: Vec::new(),
             initial_state: self.initial_state,

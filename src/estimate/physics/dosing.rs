@@ -14,13 +14,13 @@ use super::course::{Course, Given};
 use super::differences::Integrator;
 use super::function::Along;
 use super::model::{Derivatives, Model};
-use super::series::{Rise, Series};
-use super::steady::{Infused, Repeated, steady};
+use super::series::Series;
+use super::steady::{Repeated, steady};
 use crate::dataset::Manifest;
 use crate::problems::{Problem, Problems};
 use crate::schema::Between;
 use crate::signals::Drive;
-use crate::systems::{Doses, InitialValue, Start, System};
+use crate::systems::{Doses, InitialValue, Start, System, wrong_way};
 
 /// What happens at a time.
 struct Action {
@@ -53,10 +53,7 @@ pub(crate) fn problems(system: &System, manifest: &Manifest) -> Vec<Problem> {
     let mut problems = Problems::default();
     let Some(doses) = &system.doses else { return Vec::new() };
     for (index, input) in system.inputs.iter().enumerate() {
-        let is_read = doses.reset == Some(index)
-            || doses.ways.iter().any(|way| way.input == index)
-            || doses.infusions.iter().any(|it| it.input == index)
-            || doses.intervals().any(|interval| interval.0 == index);
+        let is_read = doses.reads(index);
         let known = manifest.inputs.iter().find(|it| it.quantity.name == input.name);
         problems.require(
             !is_read || known.is_none_or(|it| it.between == Between::Hold),
@@ -134,14 +131,8 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
             lag_slopes: part(1).to_vec(),
         }
     };
-    if let Some(wrong) = values.iter().find(|value| !value.is_finite()) {
-        return Err(Halt::Dose(format!(
-            "the bioavailability or lag of a dose is {wrong}; correct its expression, or bounds of parameters"
-        )));
-    }
-    if let Some(lag) = values.iter().skip(1).step_by(2).find(|lag| **lag < 0.0) {
-        let remedy = "raise the lower bounds of its parameters";
-        return Err(Halt::Dose(format!("the lag of a dose is {lag}, below 0: {remedy}")));
+    if let Some(wrong) = wrong_way(&values) {
+        return Err(Halt::Dose(wrong));
     }
     let rises = series.rises();
     let mut actions = Vec::new();
@@ -161,21 +152,12 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
             actions.push(Action { time, ordered: time, what: What::Reset });
         }
         if let Some((_, is_added)) = interval {
-            let repeated = rises.iter().filter(|dose| dose.time == time).flat_map(|dose| {
-                let is_meant = |way: &usize| {
-                    let way = &doses.ways[*way];
-                    way.input == dose.input && [way.interval, way.superposed].contains(&Some(rise.input))
-                };
-                (0..doses.ways.len()).filter(is_meant).map(|way| given(way, dose.by)).collect::<Vec<_>>()
-            });
-            let repeated: Vec<Given> = repeated.collect();
-            let infusions = infusions(doses, &rises, rise)?;
-            if repeated.is_empty() && infusions.is_empty() {
-                return Err(Halt::Dose(format!(
-                    "the interval of a steady state at t = {time}, and no dose at that time: give both the same time"
-                )));
-            }
-            let repeated = Repeated { doses: repeated, infusions, interval: rise.by };
+            let begun = doses.begun(&rises, rise).map_err(Halt::Dose)?;
+            let repeated = Repeated {
+                doses: begun.doses.into_iter().map(|(way, by)| given(way, by)).collect(),
+                infusions: begun.infusions,
+                interval: begun.interval,
+            };
             actions.push(Action { time, ordered: time, what: What::Steady(repeated, is_added) });
         }
         for way in (0..doses.ways.len()).filter(of_way) {
@@ -188,38 +170,6 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
     actions.retain(|it| !cuts.iter().any(|cut| it.ordered < *cut && it.time >= *cut));
     actions.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.what.rank().cmp(&b.what.rank())));
     Ok(actions)
-}
-
-/// The infusions that begin with the rise of an interval, each with its end.
-fn infusions(doses: &Doses, rises: &[Rise], interval: &Rise) -> Result<Vec<Infused>, Halt> {
-    let is_meant = |input: usize| {
-        let mut of_input = doses.infusions.iter().filter(|it| it.input == input);
-        of_input.any(|it| [it.interval, it.superposed].contains(&Some(interval.input)))
-    };
-    let begun = rises.iter().filter(|it| it.time == interval.time && it.by > 0.0 && is_meant(it.input));
-    let infused = |begun: &Rise| {
-        let (time, rate, every) = (begun.time, begun.by, interval.by);
-        let next = rises.iter().find(|it| it.input == begun.input && it.time > time);
-        match next {
-            Some(end) if (end.by + rate).abs() <= 1e-9 * rate && end.time - time <= every => {
-                Ok(Infused { input: begun.input, rate, duration: end.time - time })
-            }
-            Some(end) if (end.by + rate).abs() <= 1e-9 * rate => Err(Halt::Dose(format!(
-                "an infusion in its steady state every {every} from t = {time} to {}: an infusion must not be longer than the interval; correct \
-                 its duration or the interval",
-                end.time
-            ))),
-            Some(other) => Err(Halt::Dose(format!(
-                "an infusion in its steady state from t = {time} on, and another change of its rate, by {}, at t = {} before it ends; give them \
-                 inputs of their own",
-                other.by, other.time
-            ))),
-            None => Err(Halt::Dose(format!(
-                "an infusion in its steady state from t = {time} on that does not end: its rate must fall by {rate} at some sample"
-            ))),
-        }
-    };
-    begun.map(infused).collect()
 }
 
 /// The starts of the states, and their derivatives, at a time.
@@ -490,7 +440,7 @@ mod tests {
             (early, [[1.0, 0.0, 0.0, 0.0]; 2], "below 0"),
             (body(1.0), [[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0]], "falls by 0.5"),
             (body(1.0), steady, "shorter than the interval"),
-            (body(1.0), [[0.0, 0.0, 0.0, 0.2]; 2], "no dose at that time"),
+            (body(1.0), [[0.0, 0.0, 0.0, 0.2]; 2], "no dose or infusion at that time"),
         ] {
             let said = says(parameters, inputs);
             assert!(said.contains(expected), "{said}");

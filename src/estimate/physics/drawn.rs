@@ -7,12 +7,12 @@ use super::model::Model;
 use super::replicates::{Draws, Replicates};
 use super::resumed::Resumed;
 use super::scatter::Scatter;
-use super::series::Rise;
 use crate::estimate::error::Error;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Row;
 use crate::schema::{Between, Quantity, Trajectory};
 use crate::signals::Drive;
+use crate::systems::Rise;
 
 /// Times of a fine grid, beside those of the samples.
 const FINE: usize = 400;

@@ -154,7 +154,7 @@ pub fn fit_with(
     let interrupt = Interrupt::new();
     let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
     let shared = match estimator.equations.shares() {
-        true => estimator.shared(Split::Adapt, environments.clone())?,
+        true => estimator.shared(environments.clone())?,
         false => None,
     };
     Ok(estimator.block(Split::Adapt, environments, shared.as_ref())?.into_iter().map(|it| it.row).collect())
@@ -221,14 +221,8 @@ impl<'a> Estimator<'a> {
     /// The parameters of the noise of each channel of the dataset, as columns of the table.
     pub(crate) fn noise_terms(&self) -> Vec<Quantity> {
         let Some(measured) = &self.equations.measured else { return Vec::new() };
-        let all = self.equations.channel_indices.iter().zip(&measured.channels).flat_map(|(&index, of_channel)| {
-            let channel = &self.manifest.channels[index];
-            of_channel.noise.terms().iter().map(|(term, about)| {
-                let unit = if matches!(*term, "absolute" | "scale") { channel.unit.as_str() } else { "1" };
-                Quantity::new(&format!("noise_{}_{term}", channel.name), unit, about)
-            })
-        });
-        all.collect()
+        let all = self.equations.channel_indices.iter().zip(&measured.channels);
+        all.flat_map(|(&index, it)| it.noise.columns(&self.manifest.channels[index])).collect()
     }
 
     /// A channel of the equations, as the dataset has it.
@@ -300,21 +294,26 @@ impl<'a> Estimator<'a> {
     fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
         let start = |it: &FreeStart| {
             let (range, _) = experiment.model.free(it.state)?;
-            Some(OfTrajectory {
-                trajectory: trajectories[it.trajectory].trajectory.clone(),
-                name: self.equations.state_names[it.state].clone(),
-                estimate: fit.interval((it.value, it.variance, it.share), range),
-            })
+            Some(OfTrajectory::new(
+                &trajectories[it.trajectory].trajectory,
+                &self.equations.state_names[it.state],
+                fit.interval((it.value, it.variance, it.share), range),
+                (range.lower, range.upper),
+            ))
         };
         fit.starts.iter().filter_map(start).collect()
     }
 
     /// The parameters of trajectories, with their intervals.
     fn own(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
-        let own = |FittedOwn { at, variance, share }: &FittedOwn| OfTrajectory {
-            trajectory: trajectories[at.trajectory].trajectory.clone(),
-            name: self.equations.own_names[at.parameter].clone(),
-            estimate: fit.interval((at.value, *variance, *share), experiment.model.own[at.parameter].coordinate),
+        let own = |FittedOwn { at, variance, share }: &FittedOwn| {
+            let coordinate = experiment.model.own[at.parameter].coordinate;
+            OfTrajectory::new(
+                &trajectories[at.trajectory].trajectory,
+                &self.equations.own_names[at.parameter],
+                fit.interval((at.value, *variance, *share), coordinate),
+                (coordinate.lower, coordinate.upper),
+            )
         };
         fit.own.iter().map(own).collect()
     }
@@ -343,14 +342,15 @@ impl<'a> Estimator<'a> {
     /// What all environments share, fitted together; none where nothing is shared.
     ///
     /// # Errors
-    /// [`Error::NothingShared`] where no environment can take part, and an interrupt.
-    fn shared(&self, split: Split, environments: Vec<Observed>) -> Result<Option<SharedFit>, Error> {
+    /// [`Error::Interrupted`].
+    fn shared(&self, environments: Vec<Observed>) -> Result<Option<SharedFit>, Error> {
         let usable = |it: Observed| Observed { trajectories: self.usable(it.trajectories), ..it };
         let environments: Vec<Observed> = environments.into_iter().map(usable).collect();
         let shared = together(&self.fitting(), &environments).transpose();
-        match (self.interrupt.requested(), shared) {
-            (Some(signal), _) => Err(Error::Interrupted { signal }),
-            (None, shared) => shared.map_err(|reason| Error::NothingShared { split, reason }),
+        match self.interrupt.requested() {
+            Some(signal) => Err(Error::Interrupted { signal }),
+            // Only an interrupt is an error.
+            None => Ok(shared.ok().flatten()),
         }
     }
 
@@ -373,7 +373,7 @@ impl<'a> Estimator<'a> {
                 environments.extend(block);
                 Ok(())
             })?;
-            shared.extend(self.shared(split, environments)?.map(|it| (split, it)));
+            shared.extend(self.shared(environments)?.map(|it| (split, it)));
             run.emit(Event::End);
         }
         Ok(shared)

@@ -17,6 +17,7 @@ use super::observables::Observable;
 use super::series::Series;
 use super::spread::{spread, values};
 use crate::estimate::noise;
+use crate::estimate::resolution::{Resolution, resolution};
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings};
 use crate::least_squares::robust;
 use crate::signals::Drive;
@@ -34,6 +35,8 @@ pub(crate) struct Experiment<'a> {
     pub(super) computed_initial: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
+    /// How finely each channel `[C]` was recorded.
+    pub resolutions: Vec<Resolution>,
     /// The values `(trajectory, cell)` that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
     /// The limit of quantification of each cell `[T, C]` of each trajectory; empty where there are none.
@@ -88,6 +91,12 @@ impl<'a> Experiment<'a> {
             unknown_initial.push(others.into_iter().filter(|&value| model.given(value).is_none()).collect::<Vec<_>>());
         }
         let scales = (0..model.channels).map(|channel| spread(&model, &series, channel, loss)).collect();
+        let resolutions = (0..model.channels).map(|channel| {
+            // Values are gone through again and again.
+            let values: Vec<f64> = values(&model, &series, channel).collect();
+            resolution(values.iter().copied())
+        });
+        let resolutions = resolutions.collect();
         // A first sample that the rollout starts from has no residuals; one that follows from unknowns has.
         let mut cells = Vec::new();
         for (trajectory, (own, computed)) in unknown_initial.iter().zip(&computed_initial).enumerate() {
@@ -103,13 +112,24 @@ impl<'a> Experiment<'a> {
             cells.extend(observed.filter(|it| is_counted(it.0)).map(|(cell, _)| (trajectory, cell)));
         }
         let limits = Vec::new();
-        Experiment { model, series, unknown_initial, computed_initial, scales, cells, limits, initial_state, loss }
+        Experiment {
+            model,
+            series,
+            unknown_initial,
+            computed_initial,
+            scales,
+            resolutions,
+            cells,
+            limits,
+            initial_state,
+            loss,
+        }
     }
 
     /// A channel, with its greatest absolute value, that is so large or small that sums of squares are not finite.
     pub(crate) fn overflowing_channel(&self) -> Option<(usize, f64)> {
         (0..self.model.channels).map(|channel| (channel, self.scales[channel])).find_map(|(channel, scale)| {
-            let greatest = self.values(channel).fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+            let greatest = self.greatest(channel);
             (greatest > GREATEST || scale < GREATEST.recip()).then_some((channel, greatest))
         })
     }
@@ -123,7 +143,8 @@ impl<'a> Experiment<'a> {
         runs
     }
 
-    /// The [noise](noise::upper_estimate) of each channel `[C]`; infinite where there are too few samples, and for fields.
+    /// The [noise](noise::upper_estimate) of each channel `[C]`, no less than [rounding](crate::estimate::resolution); infinite where there are too few
+    /// samples, and for fields.
     pub(crate) fn noise(&self) -> Vec<f64> {
         let of_channel = |channel: usize| {
             let runs = self.series.iter().map(|series| {
@@ -135,7 +156,13 @@ impl<'a> Experiment<'a> {
         };
         let is_field = self.model.points > 1;
         let noise = |channel| if is_field { None } else { of_channel(channel) };
-        (0..self.model.channels).map(|channel| noise(channel).unwrap_or(f64::INFINITY)).collect()
+        let rounding = self.resolutions.iter().map(|it| it.std_dev);
+        rounding.enumerate().map(|(channel, least)| noise(channel).unwrap_or(f64::INFINITY).max(least)).collect()
+    }
+
+    /// The greatest absolute value of a channel.
+    pub(crate) fn greatest(&self, channel: usize) -> f64 {
+        self.values(channel).fold(0.0, |greatest: f64, value| greatest.max(value.abs()))
     }
 
     /// The observed values of a channel.

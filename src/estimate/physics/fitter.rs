@@ -53,6 +53,8 @@ pub(crate) struct Fitter<'a> {
     pub measured: Option<&'a Measured>,
     /// The end of a fit by maximum likelihood; none of one by least squares.
     pub maximum: Option<Maximum<'a>>,
+    /// The least noise of each channel `[C]` in its unit: [rounding](crate::estimate::resolution), or where that is hidden, the noise of the others.
+    least: Vec<f64>,
     /// Which parameters `[d]` descents leave as they are; empty where they move all.
     pub held: Vec<bool>,
     /// The noise of each channel `[C]` by its own samples, infinite where it is unknown; computed when it is first asked for.
@@ -79,6 +81,7 @@ impl<'a> Fitter<'a> {
             limit,
             measured: None,
             maximum: None,
+            least: experiment.resolutions.iter().map(|it| it.std_dev).collect(),
             held: Vec::new(),
             noise: OnceCell::new(),
         }
@@ -170,7 +173,7 @@ impl Fitter<'_> {
     }
 
     /// `s^2`, the variance of the weighted residuals; zero where no degree of freedom is left. One at the maximum of a likelihood, which knows
-    /// the noise.
+    /// the noise. The residuals of a channel together count as no less than its least noise.
     pub(crate) fn variance(&self, rollout: &Rollout) -> f64 {
         if self.maximum.is_some() {
             return 1.0;
@@ -179,7 +182,33 @@ impl Fitter<'_> {
         if free == 0 {
             return 0.0;
         }
-        robust::variance(self.experiment.weighted_sizes(rollout, &self.weights), self.limit, free as f64)
+        let (experiment, c) = (self.experiment, self.experiment.model.channels);
+        let (mut squares, mut least) = (vec![0.0; c], vec![0.0; c]);
+        let sizes: Vec<f64> = experiment.weighted_sizes(rollout, &self.weights).collect();
+        let of_cell = |&(trajectory, cell): &(usize, usize)| {
+            let channel = experiment.model.channel(cell);
+            (channel, self.weights[trajectory][cell] * self.least[channel])
+        };
+        for (cell, size) in experiment.cells.iter().zip(&sizes) {
+            let (channel, of_least) = of_cell(cell);
+            squares[channel] += size.min(self.limit).powi(2);
+            least[channel] += of_least * of_least;
+        }
+        let counted = experiment.cells.iter().zip(sizes).map(|(cell, size)| match of_cell(cell) {
+            (channel, of_least) if squares[channel] < least[channel] => of_least,
+            _ => size,
+        });
+        robust::variance(counted, self.limit, free as f64)
+    }
+
+    /// The channels whose [resolution](crate::estimate::resolution) is hidden, where no other channel tells any noise.
+    pub(crate) fn hidden_resolution(&self) -> Option<usize> {
+        let is_hidden = |&channel: &usize| self.experiment.resolutions[channel].is_hidden;
+        let mut observed: Vec<usize> =
+            self.experiment.cells.iter().map(|it| self.experiment.model.channel(it.1)).collect();
+        observed.sort_unstable();
+        observed.dedup();
+        observed.iter().all(is_hidden).then(|| observed.first().copied()).flatten()
     }
 
     /// The information that standard errors are by, in units of [`Fitter::variance`]: about the parameters `[d]`, and those of the noise that
@@ -272,14 +301,28 @@ impl Fitter<'_> {
         };
         let is_pooled = residuals.iter().any(|of| !of.is_empty() && (of.len() as f64) * free < FEW);
         if is_pooled {
-            let pooled = residuals.concat();
+            // Residuals that are rounding alone say nothing of the others.
+            let is_rounding =
+                |channel: &usize| self.residual_size(rollout, *channel) <= experiment.resolutions[*channel].std_dev;
+            let of_noise: Vec<usize> = (0..c).filter(|channel| !is_rounding(channel)).collect();
+            let of_noise = if of_noise.is_empty() { (0..c).collect() } else { of_noise };
+            let pooled: Vec<f64> = of_noise.into_iter().flat_map(|channel| residuals[channel].clone()).collect();
             residuals.fill(pooled);
         }
         // Residuals may be errors of integration alone.
         let floor = 10.0 * self.physics.rtol;
-        let noise: Vec<f64> = residuals.iter().map(|residuals| std_dev(residuals).max(floor)).collect();
-        self.weights =
-            experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)));
+        let mut noise: Vec<f64> = residuals.iter().map(|residuals| std_dev(residuals).max(floor)).collect();
+        // One value at all samples, with all digits, says nothing of how exact it is: no more than the others are.
+        let hidden: Vec<bool> = experiment.resolutions.iter().map(|it| it.is_hidden).collect();
+        let of_others = noise.iter().zip(&hidden).filter(|(_, hidden)| !**hidden).map(|it| *it.0).fold(0.0, f64::max);
+        for channel in (0..c).filter(|&channel| hidden[channel] && of_others > 0.0) {
+            noise[channel] = noise[channel].max(of_others);
+            self.least[channel] = of_others * experiment.scales[channel];
+        }
+        let least = &self.least;
+        self.weights = experiment.weights(|trajectory, cell, channel| {
+            1.0 / (noise[channel] * size(trajectory, cell, channel)).max(least[channel])
+        });
         self.reset_limit();
     }
 }

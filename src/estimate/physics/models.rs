@@ -207,10 +207,19 @@ impl<'a> Drawings<'a> {
             }
             None => drawn(&self.estimators[0], row, trajectories, draws),
         };
-        drawn?.ok_or_else(|| Error::Invalid {
-            path: self.dataset.directory().to_owned(),
-            found: format!("no environment `{}` in its {split} split that can be fitted and drawn", row.environment),
-            expected: "the dataset that the estimates were made from".to_owned(),
+        let id = &row.environment;
+        drawn?.ok_or_else(|| {
+            let (found, expected) = match (rows.is_empty(), row.status.is_failure()) {
+                (false, true) => (
+                    format!("no trajectory of `{id}` in its {split} split with two samples"),
+                    "two or more, to draw them",
+                ),
+                _ => (
+                    format!("no environment `{id}` in its {split} split that can be fitted and drawn"),
+                    "the dataset that the estimates were made from",
+                ),
+            };
+            Error::Invalid { path: self.dataset.directory().to_owned(), found, expected: expected.to_owned() }
         })
     }
 }

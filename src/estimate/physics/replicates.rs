@@ -92,6 +92,7 @@ impl Resumed<'_> {
                 unknown_initial: vec![Vec::new()],
                 computed_initial: vec![experiment.computed_initial[trajectory].clone()],
                 scales: experiment.scales.clone(),
+                resolutions: Vec::new(),
                 cells: Vec::new(),
                 limits: Vec::new(),
                 initial_state: experiment.initial_state,

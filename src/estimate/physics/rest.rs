@@ -5,8 +5,7 @@
 //! ```
 //!
 //! `y [N]` state, `S [N, k]` its derivatives along directions, `u* [U]` constant inputs, `s [N]` the starts, which decide what is conserved. The
-//! system is integrated over intervals that double, until one leaves state and derivatives as they are but for [`STILL`], and over one more:
-//! what decays exponentially is then left to the fourth power of that.
+//! system is integrated over intervals that double, until state and derivatives [stay as they are](crate::systems::rest).
 
 use super::budget::{Budget, Halt};
 use super::differences::Integrator;
@@ -14,15 +13,7 @@ use crate::schema::Between;
 use crate::signals::Drive;
 use crate::solve::Error;
 use crate::systems::Start;
-
-/// Change over an interval, relative to the value, below which a system is nearly at rest: more than errors of integration.
-const STILL: f64 = 1e-3;
-/// Values below this share of the greatest one count as zero.
-const NOTHING: f64 = 1e-6;
-/// Length of the first interval, in horizons of the system.
-const FIRST: f64 = 8.0;
-/// Intervals at most, each as long as all before.
-const DOUBLINGS: usize = 40;
+use crate::systems::rest::{DOUBLINGS, FIRST, is_still};
 
 /// How a system rests before it starts.
 #[derive(Clone)]
@@ -70,11 +61,4 @@ impl Rest {
         }
         Err(Halt::Restless(from))
     }
-}
-
-/// Whether values have hardly changed.
-fn is_still(before: &[f64], after: &[f64]) -> bool {
-    let greatest = after.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
-    let allowed = |value: f64| STILL * value.abs().max(NOTHING * greatest);
-    before.iter().zip(after).all(|(before, after)| (after - before).abs() <= allowed(*after))
 }

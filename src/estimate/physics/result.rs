@@ -3,7 +3,7 @@
 use nalgebra::DMatrix;
 
 use super::coordinates::Coordinate;
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Rollout};
 use super::fitter::{End, FAR, Fitter, Iterate, Maximum};
 use super::search::{Best, Search};
 use super::unknowns::OwnValue;
@@ -339,6 +339,16 @@ impl Fitter<'_> {
         if undetermined.contains(&true) {
             return Some((Status::Unidentifiable, format!("the data do not determine {}", names.join(undetermined))));
         }
+        if let Some(channel) = self.unknown_noise(&iterate.rollout) {
+            return Some((
+                Status::Unidentifiable,
+                format!(
+                    "{} has one value at all samples, with all its digits, so that nothing tells how exact it is; look for a sensor that is stuck, or \
+                     name its noise (`estimate.noise`)",
+                    names.channels[channel]
+                ),
+            ));
+        }
         let misfit = self.misfit(iterate, serial, names);
         if let Some(rival) = rival {
             let (rival, values) = (names.with_values(rival), names.with_values(values));
@@ -368,6 +378,13 @@ impl Fitter<'_> {
             return Some((Status::AtBound, reasons.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
         misfit.map(|reason| (Status::Misfit, reason))
+    }
+
+    /// A channel of which nothing tells the noise, which is not named either.
+    fn unknown_noise(&self, rollout: &Rollout) -> Option<usize> {
+        let channel = self.hidden_resolution().filter(|&channel| !self.knows_noise(channel))?;
+        let least = FAR * self.physics.rtol * self.experiment.scales[channel];
+        (self.residual_size(rollout, channel) <= least).then_some(channel)
     }
 
     /// Why the likelihood has no maximum, in words; none where it has one.
@@ -468,8 +485,19 @@ impl Fitter<'_> {
     /// What the user should know of the likelihood.
     fn notes_of_likelihood(&self, names: Names) -> Vec<String> {
         let (Some(measured), below) = (self.measured, self.below()) else { return Vec::new() };
-        let with_prior = names.parameters.iter().zip(&measured.priors).filter(|(_, prior)| prior.is_some());
-        let with_prior: Vec<&str> = with_prior.map(|(name, _)| name.as_str()).collect();
+        let coordinates = &self.experiment.model.coordinates;
+        let with_prior: Vec<String> = names
+            .parameters
+            .iter()
+            .zip(&measured.priors)
+            .zip(coordinates)
+            .filter_map(|((name, prior), coordinate)| {
+                let middle = prior.as_ref()?.middle();
+                let (lower, upper) = (coordinate.lower, coordinate.upper);
+                let outside = format!("{name} (whose mean {middle} lies outside its bounds {lower} to {upper})");
+                Some(if (lower..=upper).contains(&middle) { name.clone() } else { outside })
+            })
+            .collect();
         let prior = (!with_prior.is_empty()).then(|| format!("prior: {}", with_prior.join(", ")));
         let count = below.iter().filter(|below| **below).count();
         let below =

@@ -62,8 +62,8 @@ impl<'a> Resumed<'a> {
         let known = &trajectories.first()?.parameters;
         let ids: Vec<String> = trajectories.iter().map(|it| it.trajectory.clone()).collect();
         let model = equations.model(known).ok()?;
-        let scales = estimator.experiment(model.clone(), trajectories, None).scales;
-        let measured = known_noise(equations, row, (&scales, estimator.physics.rtol));
+        let alone = estimator.experiment(model.clone(), trajectories, None);
+        let measured = known_noise(equations, row, (&alone, estimator.physics.rtol));
         let experiment = estimator.experiment(model, trajectories, Some(&measured));
         let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
         let theta = |values: &[f64]| -> Vec<f64> {

@@ -17,6 +17,7 @@ use super::likelihood::objective::Objective;
 use super::normal::{Normal, Step};
 use super::pass::Pass;
 use super::search::{Best, DECISIVE, Search};
+use crate::estimate::measurement::ChannelNoise;
 use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
@@ -62,9 +63,7 @@ impl<'a> Fitter<'a> {
         };
         let mut maxima = maxima.into_iter();
         let Some((point, end)) = maxima.next() else {
-            let reason = "the least-squares fit predicts values that the noise of a channel leaves no probability: log-normal noise needs \
-                          predictions above zero";
-            return Err((Status::Diverged, reason.to_owned()));
+            return Err((Status::Diverged, self.impossible()));
         };
         let least = point.normal.squares;
         // What counts as a residual from here on.
@@ -81,6 +80,26 @@ impl<'a> Fitter<'a> {
         let rival = if end.is_none() { rival.map(values) } else { None };
         search.rival = rival.as_ref().map(|rival| rival.1);
         Ok((Best { iterate, end, rival, others: Vec::new() }, search))
+    }
+
+    /// Why the likelihood is finite at no minimum of least squares, in words.
+    fn impossible(&self) -> String {
+        let channels = || self.measured.into_iter().flat_map(|measured| measured.names.iter().zip(&measured.channels));
+        let is_log_normal = |noise: &ChannelNoise| matches!(noise, ChannelNoise::LogNormal { .. });
+        if let Some((name, _)) = channels().find(|(_, it)| is_log_normal(&it.noise)) {
+            return format!(
+                "the least-squares fit predicts values that the noise of a channel leaves no probability: the log-normal noise of {name} needs \
+                 predictions above zero"
+            );
+        }
+        let sizes = channels().filter_map(|(name, it)| Some((name, it.noise.given()[0]?)));
+        match sizes.min_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((name, size)) => format!(
+                "the least-squares fit leaves residuals that the noise of a channel leaves no probability: that of {name} is given as {size:e}, in \
+                 the unit of the channel; correct it, or leave its size to be estimated"
+            ),
+            None => "the likelihood is not finite where least squares end; give another kind of noise".to_owned(),
+        }
     }
 
     /// The maximum near `unknowns`, with the noise of another one to begin with.

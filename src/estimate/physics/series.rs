@@ -6,7 +6,7 @@
 use super::model::Model;
 use crate::estimate::settings::InitialState;
 use crate::schema::Between;
-use crate::systems::InitialValue;
+use crate::systems::{InitialValue, Rise};
 
 /// A trajectory with the channels in the order of the system.
 #[derive(Clone)]
@@ -28,16 +28,6 @@ pub(crate) struct Series {
     /// The rises of inputs before the trajectory of which this is a segment came here, and the inputs `[U]` just before; empty for a whole one.
     earlier: Vec<Rise>,
     level: Vec<f64>,
-}
-
-/// A sudden change of an input at the time of a sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rise {
-    pub time: f64,
-    /// Index of the input.
-    pub input: usize,
-    /// How much it rises by.
-    pub by: f64,
 }
 
 impl Series {

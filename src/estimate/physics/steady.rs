@@ -12,7 +12,7 @@ use super::course::{Course, Given};
 use super::differences::Integrator;
 use crate::signals::Drive;
 use crate::solve::Factorisation;
-use crate::systems::Start;
+use crate::systems::{Infused, Start, longer_lag};
 
 /// Last step of Newton's method, relative to the state; what is left is about its square.
 const CLOSE: f64 = 1e-6;
@@ -30,16 +30,6 @@ pub(crate) struct Repeated {
     pub interval: f64,
 }
 
-/// An infusion at the begin of each interval.
-pub(crate) struct Infused {
-    /// Index of the input.
-    pub input: usize,
-    /// How much that rises by.
-    pub rate: f64,
-    /// No longer than the interval.
-    pub duration: f64,
-}
-
 /// The steady state under what is `repeated`, and its derivatives, at a time at which an interval begins; Newton's method begins at `guess`.
 ///
 /// # Errors
@@ -52,12 +42,8 @@ pub(crate) fn steady(
     budget: &mut Budget,
 ) -> Result<(Vec<f64>, Vec<f64>), Halt> {
     let (n, k, interval) = (course.n, course.k, *interval);
-    if let Some(dose) = doses.iter().find(|dose| dose.lag >= interval) {
-        let lag = dose.lag;
-        return Err(Halt::Dose(format!(
-            "a lag of {lag} of doses in their steady state every {interval}: a lag must be shorter than the interval; lower the upper \
-             bounds of its parameters"
-        )));
+    if let Some(wrong) = longer_lag(doses.iter().map(|dose| dose.lag), interval) {
+        return Err(Halt::Dose(wrong));
     }
     let Some(mut integrator) = integrator.along(n + k)? else {
         return Err(Halt::Dose(

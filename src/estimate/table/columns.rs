@@ -1,9 +1,10 @@
 //! The columns of a table of estimates.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Schema};
 
+use crate::estimate::error::Error;
 use crate::schema::Quantity;
 
 /// The suffix of the columns with Cramér-Rao bounds.
@@ -14,6 +15,9 @@ pub(crate) const MODEL_ERROR: &str = "model_error";
 pub(crate) const OF_INTERVAL: &str = "degrees_of_freedom";
 /// The columns of the likelihood.
 pub(crate) const LIKELIHOOD: [&str; 3] = ["minus_two_log_likelihood", "aic", "bic"];
+
+/// Columns that only the table in which systems are compared has.
+const COMPARED: [&str; 5] = ["comparison", "preferred", "aicc", "delta", "weight"];
 
 /// Names of the columns of correlations, one per pair of parameters.
 pub(crate) fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
@@ -31,21 +35,65 @@ pub(crate) fn autocorrelation_name(channel: &Quantity) -> String {
     format!("autocorrelation_{}", channel.name)
 }
 
-/// A column that a table of estimates of these parameters and channels would have twice.
-pub(crate) fn repeated_column(
-    parameters: &[Quantity],
-    channels: &[Quantity],
-    context_dimension: usize,
-) -> Option<String> {
-    // A column that only tables of several systems have is no name for a parameter either.
-    let is_model = parameters.iter().any(|it| it.name == "model");
-    repeated(&schema(parameters, channels, &[], context_dimension)).or_else(|| is_model.then(|| "model".to_owned()))
+/// A column that a table would have twice, and what makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clash {
+    /// Name of the column.
+    pub column: String,
+    /// What makes it, in words.
+    pub first: String,
+    /// What makes it again.
+    pub second: String,
 }
 
-/// A column that stands there twice.
-pub(crate) fn repeated(schema: &Schema) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
+impl From<Clash> for Error {
+    fn from(Clash { column, first, second }: Clash) -> Self {
+        Error::RepeatedColumn { column, first, second }
+    }
+}
+
+/// A column that the table of estimates of these parameters and channels would have twice, or where systems `are_compared` the table of that.
+pub(crate) fn clash(
+    parameters: &[Quantity],
+    channels: &[Quantity],
+    noise_terms: &[Quantity],
+    (context_dimension, are_compared): (usize, bool),
+) -> Option<Clash> {
+    let names = |parameters: &[Quantity], channels: &[Quantity], noise_terms: &[Quantity]| -> Vec<String> {
+        let schema = schema(parameters, channels, noise_terms, context_dimension);
+        schema.fields().iter().map(|field| field.name().clone()).collect()
+    };
+    let fixed = names(&[], &[], &[]);
+    let own = |all: Vec<String>| all.into_iter().filter(|name| !fixed.contains(name)).collect::<Vec<_>>();
+    // A parameter named like a fixed column makes it too.
+    let of_parameter = |it: &Quantity| -> Vec<String> {
+        let others = own(names(std::slice::from_ref(it), &[], &[])).into_iter().filter(|name| *name != it.name);
+        std::iter::once(it.name.clone()).chain(others).collect()
+    };
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    // A column that only tables of several systems have is no name for a parameter either.
+    let own_columns = fixed.iter().cloned().chain(["model".to_owned()]);
+    parts.push(("the table itself".to_owned(), own_columns.collect()));
+    let compared = COMPARED.iter().filter(|_| are_compared).map(|name| (*name).to_owned());
+    parts.push(("the comparison of systems".to_owned(), compared.collect()));
+    for it in parameters {
+        parts.push((format!("the parameter `{}`", it.name), of_parameter(it)));
+    }
+    parts.push(("a correlation of parameters".to_owned(), correlation_names(parameters).collect()));
+    for it in channels {
+        parts.push((format!("the channel `{}`", it.name), vec![noise_name(it), autocorrelation_name(it)]));
+    }
+    parts.push(("the noise of a channel".to_owned(), noise_terms.iter().map(|it| it.name.clone()).collect()));
+    let mut makers: HashMap<&str, &str> = HashMap::new();
+    for (maker, columns) in &parts {
+        for column in columns {
+            if let Some(first) = makers.insert(column, maker) {
+                let second = if first == maker { "another of its kind".to_owned() } else { maker.clone() };
+                return Some(Clash { column: column.clone(), first: first.to_owned(), second });
+            }
+        }
+    }
+    None
 }
 
 /// The columns of a table of estimates in the current format.

@@ -15,7 +15,7 @@ use crate::blocks::exact_fields;
 use crate::disk::NewFile;
 use crate::estimate::error::Error;
 
-exact_fields!(OfTrajectory: trajectory, name, estimate);
+exact_fields!(OfTrajectory: trajectory, name, estimate, at_lower);
 
 /// The initial value of a state, or a parameter, of one trajectory.
 pub(crate) struct OfTrajectory {
@@ -24,6 +24,17 @@ pub(crate) struct OfTrajectory {
     pub name: String,
     /// In the unit of that.
     pub estimate: ParameterEstimate,
+    /// Whether it lies at its lower bound, or at the upper one; none between them.
+    pub at_lower: Option<bool>,
+}
+
+impl OfTrajectory {
+    /// Of a value between bounds, at one of which it lies exactly.
+    pub(crate) fn new(trajectory: &str, name: &str, estimate: ParameterEstimate, (lower, upper): (f64, f64)) -> Self {
+        let (is_lower, is_upper) = (estimate.value <= lower, estimate.value >= upper);
+        let at_lower = (is_lower || is_upper).then_some(is_lower);
+        OfTrajectory { trajectory: trajectory.to_owned(), name: name.to_owned(), estimate, at_lower }
+    }
 }
 
 /// A writer of the file of one split.
@@ -43,7 +54,8 @@ impl OfTrajectoriesWriter {
         };
         let texts = ["environment", "trajectory", of].map(text);
         let numbers = ["value", "standard_error", "lower", "upper"].map(number);
-        let schema = Arc::new(Schema::new(texts.into_iter().chain(numbers).collect::<Vec<_>>()));
+        let at_bound = Field::new("at_bound", DataType::Utf8, true);
+        let schema = Arc::new(Schema::new(texts.into_iter().chain(numbers).chain([at_bound]).collect::<Vec<_>>()));
         Ok(OfTrajectoriesWriter { writer: create(&path, schema.clone())?, path, schema })
     }
 
@@ -64,6 +76,9 @@ impl OfTrajectoriesWriter {
             number(|it| it.standard_error),
             number(|it| it.lower),
             number(|it| it.upper),
+            Arc::new(StringArray::from_iter(
+                all.iter().map(|it| it.at_lower.map(|is_lower| if is_lower { "lower" } else { "upper" })),
+            )),
         ];
         let written = RecordBatch::try_new(self.schema.clone(), columns).map_err(ParquetError::from);
         let written = written.and_then(|batch| self.writer.write(&batch));

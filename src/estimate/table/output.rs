@@ -12,7 +12,7 @@ use parquet::errors::ParquetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::columns::{CRLB, repeated, repeated_column, schema};
+use super::columns::{CRLB, clash, schema};
 use super::compared::ComparedWriter;
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
@@ -182,8 +182,8 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
-            return Err(Error::RepeatedColumn { column });
+        if let Some(clash) = clash(parameters, &manifest.channels, &[], (manifest.context_dimension, false)) {
+            return Err(clash.into());
         }
         let schema = Arc::new(schema(parameters, &manifest.channels, &[], manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
@@ -214,10 +214,10 @@ impl Output {
     /// If two columns would have the same name.
     pub(crate) fn with_noise(mut self, terms: Vec<Quantity>) -> Result<Self, Error> {
         let Manifest { parameters, channels, context_dimension, .. } = &self.manifest;
-        let schema = schema(parameters, channels, &terms, *context_dimension);
-        if let Some(column) = repeated(&schema) {
-            return Err(Error::RepeatedColumn { column });
+        if let Some(clash) = clash(parameters, channels, &terms, (*context_dimension, false)) {
+            return Err(clash.into());
         }
+        let schema = schema(parameters, channels, &terms, *context_dimension);
         (self.schema, self.manifest.noise_terms) = (Arc::new(schema), terms);
         Ok(self)
     }
@@ -227,12 +227,13 @@ impl Output {
     /// # Errors
     /// If two columns would have the same name.
     pub(crate) fn with_models(mut self, names: Vec<String>) -> Result<Self, Error> {
+        let Manifest { parameters, channels, noise_terms, .. } = &self.manifest;
+        if let Some(clash) = clash(parameters, channels, noise_terms, (0, true)) {
+            return Err(clash.into());
+        }
         let of_model = Arc::new(Field::new(MODEL, DataType::Utf8, true));
         let fields = self.schema.fields().iter().cloned().chain([of_model]);
         let schema = Schema::new(fields.collect::<Vec<_>>());
-        if let Some(column) = repeated(&schema) {
-            return Err(Error::RepeatedColumn { column });
-        }
         (self.schema, self.manifest.models) = (Arc::new(schema), names);
         Ok(self)
     }

@@ -7,7 +7,7 @@ use crate::checkpoint::MapKind;
 use crate::estimate;
 use crate::estimate::physics::agreement::Quantities;
 use crate::estimate::physics::{Known, problems_of_measurement};
-use crate::estimate::{InitialState, MapChoice, Method, PhysicsSettings};
+use crate::estimate::{Clash, InitialState, MapChoice, Method, PhysicsSettings};
 use crate::generate;
 use crate::import;
 use crate::import::Survey;
@@ -221,7 +221,7 @@ impl Foreseen {
                 let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
                 let d = settings.train.as_ref().map_or(known.len(), |train| train.dimension(known.len()));
-                self.has_distinct_columns(&self.quantities.parameters, d, problems);
+                self.has_distinct_columns(&self.quantities.parameters, &[], (d, false), problems);
                 if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
                     && let Ok(system) = named.find()
                 {
@@ -230,11 +230,11 @@ impl Foreseen {
             }
             // What is wrong with the systems themselves is said elsewhere.
             Method::Physics => match estimate.candidates() {
-                Ok(candidates) if candidates.is_empty() => self.suits_equations(estimate, settings, problems),
+                Ok(candidates) if candidates.is_empty() => self.suits_equations((estimate, false), settings, problems),
                 Ok(candidates) => {
                     for (index, candidate) in candidates.iter().enumerate() {
                         let mut of_this = Problems::default();
-                        self.suits_equations(&candidate.settings, settings, &mut of_this);
+                        self.suits_equations((&candidate.settings, true), settings, &mut of_this);
                         let place = format!("estimate.physics.systems.{index}");
                         problems.extend(of_this.into_vec().into_iter().map(|problem| {
                             match problem
@@ -253,7 +253,12 @@ impl Foreseen {
         }
     }
 
-    fn suits_equations(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
+    fn suits_equations(
+        &self,
+        (estimate, are_compared): (&estimate::Settings, bool),
+        settings: &Settings,
+        problems: &mut Problems,
+    ) {
         let physics = estimate.physics.clone().unwrap_or_default();
         let simulated = settings.generate.as_ref().map(|generate| &generate.system);
         let Some(Ok(system)) = physics.system.as_ref().or(simulated).map(SystemSettings::find) else {
@@ -271,7 +276,8 @@ impl Foreseen {
         known_bounds(estimate, &estimated, problems);
         let quantities: Vec<Quantity> =
             system.parameter_quantities().into_iter().filter(|it| estimated.contains(&it.name.as_str())).collect();
-        self.has_distinct_columns(&quantities, 0, problems);
+        let noise_terms = estimate.noise_columns(&physics, &self.quantities.channels);
+        self.has_distinct_columns(&quantities, &noise_terms, (0, are_compared), problems);
         let lower = |name: &str, lower: f64| {
             estimate.bounds.get(name).and_then(|bounds| bounds.min).map_or(lower, |min| min.max(lower))
         };
@@ -301,15 +307,20 @@ impl Foreseen {
     }
 
     /// Checks that the columns of the table of estimates have distinct names.
-    fn has_distinct_columns(&self, parameters: &[Quantity], context_dimension: usize, problems: &mut Problems) {
-        if let Some(column) = estimate::repeated_column(parameters, &self.quantities.channels, context_dimension) {
+    fn has_distinct_columns(
+        &self,
+        parameters: &[Quantity],
+        noise_terms: &[Quantity],
+        of_table: (usize, bool),
+        problems: &mut Problems,
+    ) {
+        let clash = estimate::clash(parameters, &self.quantities.channels, noise_terms, of_table);
+        if let Some(Clash { column, first, second }) = clash {
             problems.add(
                 "estimate",
-                format!(
-                    "a parameter or channel that makes the column `{column}` of the table of estimates a second time"
-                ),
+                format!("the column `{column}` of the table of estimates twice: {first} and {second} make it"),
                 "names that make distinct columns",
-                "rename it",
+                "rename one of them",
             );
         }
     }

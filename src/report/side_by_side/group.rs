@@ -20,8 +20,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
-    fn of(values: &[f64]) -> Option<Self> {
+    /// Of these values; `None` of none.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len();
         let mean = (runs > 0).then(|| values.iter().sum::<f64>() / runs as f64)?;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -27,7 +27,10 @@ pub(crate) fn of_constant_noise(experiment: &Experiment, rollout: &Rollout) -> O
         if residuals.is_empty() {
             continue;
         }
-        let (count, squares) = (residuals.len() as f64, residuals.iter().map(|it| it * it).sum::<f64>());
+        let count = residuals.len() as f64;
+        // Where all are rounding, they say nothing for one model against another.
+        let least = count * experiment.resolutions[channel].std_dev.powi(2);
+        let squares = residuals.iter().map(|it| it * it).sum::<f64>().max(least);
         sum += count * ((TAU * squares / count).ln() + 1.0);
         sizes += 1;
     }

@@ -22,7 +22,7 @@ pub(crate) const LEAST_SHARE: f64 = 1e-3;
 const BOUNDED: f64 = 2.0;
 /// A part of the noise that starts small has this share of its usual size.
 const LITTLE: f64 = 0.1;
-/// Degrees of freedom below which channels with the same kind of noise have it in common.
+/// Degrees of freedom below which channels with the same kind of noise have it in common, as they have where one value at all samples tells none.
 const FEW: f64 = 8.0;
 
 /// A parameter of the noise of a channel.
@@ -84,7 +84,8 @@ impl<'a> Objective<'a> {
         let share = 1.0 - experiment.unknown_count() as f64 / cells.len().max(1) as f64;
         let mut counts = vec![0.0; measured.channels.len()];
         cells.iter().for_each(|it| counts[it.channel] += share);
-        let is_common = counts.iter().any(|free| *free > 0.0 && *free < FEW);
+        let is_hidden = |channel: usize| counts[channel] > 0.0 && experiment.resolutions[channel].is_hidden;
+        let is_common = counts.iter().any(|free| *free > 0.0 && *free < FEW) || (0..counts.len()).any(is_hidden);
         let mut kinds: Vec<(std::mem::Discriminant<ChannelNoise>, usize, usize)> = Vec::new();
         let (mut noise, mut bounds, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         for (channel, measured) in measured.channels.iter().enumerate() {
@@ -107,14 +108,21 @@ impl<'a> Objective<'a> {
                 });
                 Parameter::Estimated { index, unit }
             };
-            let sizes = (ABOVE_INTEGRATION * rtol, GREATEST);
+            // Of the spread of the channel, and of its greatest value: no noise is less than rounding.
+            let rounding = experiment.resolutions[channel].std_dev;
+            let bounds_above = |unit: f64| {
+                let least = (ABOVE_INTEGRATION * rtol).max(rounding / unit.max(f64::MIN_POSITIVE));
+                (least.min(LITTLE * GREATEST), GREATEST)
+            };
+            let (sizes, shares) = (bounds_above(scale), bounds_above(experiment.greatest(channel)));
             let parameters = match measured.noise {
                 ChannelNoise::Constant { absolute } => [parameter(0, absolute, scale, sizes), Parameter::Known(0.0)],
-                ChannelNoise::Proportional { relative } => [Parameter::Known(0.0), parameter(1, relative, 1.0, sizes)],
-                ChannelNoise::Combined { absolute, relative } => {
-                    [parameter(0, absolute, scale, sizes), parameter(1, relative, 1.0, sizes)]
-                }
-                ChannelNoise::LogNormal { std_dev } => [parameter(0, std_dev, 1.0, sizes), Parameter::Known(0.0)],
+                ChannelNoise::Proportional { relative } => [Parameter::Known(0.0), parameter(1, relative, 1.0, shares)],
+                ChannelNoise::Combined { absolute, relative } => [
+                    parameter(0, absolute, scale, sizes),
+                    parameter(1, relative, 1.0, (ABOVE_INTEGRATION * rtol, GREATEST)),
+                ],
+                ChannelNoise::LogNormal { std_dev } => [parameter(0, std_dev, 1.0, shares), Parameter::Known(0.0)],
                 ChannelNoise::Student { scale: given, degrees_of_freedom } => {
                     let bounds = degrees_of_freedom_of(experiment.unknown_count() as f64, cells.len() as f64);
                     [parameter(0, given, scale, sizes), parameter(1, degrees_of_freedom, 1.0, bounds)]

@@ -45,13 +45,24 @@ impl Alone {
     }
 
     /// Why it takes no part in the joint fit, where it is known by now.
-    pub(crate) fn refusal(&self) -> Option<String> {
-        match self.fit.status {
-            Status::NoData | Status::Misfit => {
-                Some(format!("alone it is `{}` ({})", self.fit.status.name(), self.fit.reason))
-            }
-            _ => None,
-        }
+    pub(crate) fn refusal(&self) -> Option<LeftOut> {
+        let Fit { status, reason, .. } = &self.fit;
+        let is_refused = matches!(status, Status::NoData | Status::Misfit);
+        is_refused.then(|| LeftOut { status: *status, why: format!("alone it is `{}` ({reason})", status.name()) })
+    }
+}
+
+/// Why an environment takes no part in the joint fit.
+pub(crate) struct LeftOut {
+    /// Of its fit alone, or of the last one with what all share.
+    pub status: Status,
+    pub why: String,
+}
+
+impl LeftOut {
+    /// Of one that has no fit with what all share.
+    pub(crate) fn without_fit(why: String) -> Self {
+        LeftOut { status: Status::NotConverged, why }
     }
 }
 

@@ -20,14 +20,14 @@ use crate::estimate::physics::likelihood::objective::Objective;
 use crate::estimate::physics::pass::Pass;
 
 /// What one environment adds.
-struct Contribution {
+pub(super) struct Contribution {
     /// What its residuals are in units of.
     unit: f64,
     information: DMatrix<f64>,
     variance: DMatrix<f64>,
     /// How its unknowns follow `z`, `[m, s]`.
-    follow: DMatrix<f64>,
-    of_trajectories: Vec<DMatrix<f64>>,
+    pub(super) follow: DMatrix<f64>,
+    pub(super) of_trajectories: Vec<DMatrix<f64>>,
     /// Values that the correlation of residuals leaves, less its own unknowns.
     free: f64,
 }
@@ -116,7 +116,8 @@ impl Joint<'_, '_> {
     }
 }
 
-fn contribution(
+/// What an environment says of what all share, and how it follows that.
+pub(super) fn contribution(
     fitting: &Fitting,
     batch: &Batch,
     member: &Member,

@@ -157,14 +157,16 @@ impl<'a> Member<'a> {
     }
 
     /// Takes weights by constant noise of each channel: its own, or that `of_batch [C]` where its own is not well known by the squares and
-    /// degrees of freedom of [`Member::weigh`]. No noise is less than errors of integration at `rtol`.
+    /// degrees of freedom of [`Member::weigh`]. No noise is less than rounding, and than errors of integration at `rtol`.
     pub(crate) fn weigh_by(&mut self, of_batch: &[f64], own: &[(f64, f64)], rtol: f64) {
         let is_known = own.iter().all(|(squares, free)| *squares == 0.0 || *free >= FEW);
-        let noise =
-            own.iter().zip(of_batch).zip(&self.experiment.scales).map(|(((squares, free), of_batch), scale)| {
-                let own = (squares / free).sqrt();
-                (if is_known && own.is_finite() { own } else { *of_batch }).max(10.0 * rtol * scale)
-            });
+        let noise = own.iter().zip(of_batch).enumerate().map(|(channel, ((squares, free), of_batch))| {
+            let own = (squares / free).sqrt();
+            let resolution = self.experiment.resolutions[channel];
+            let is_own = is_known && own.is_finite() && !resolution.is_hidden;
+            let least = (10.0 * rtol * self.experiment.scales[channel]).max(resolution.std_dev);
+            (if is_own { own } else { *of_batch }).max(least)
+        });
         let noise: Vec<f64> = noise.collect();
         self.weights = self.experiment.weights(|_, _, channel| 1.0 / noise[channel]);
     }

@@ -3,14 +3,17 @@
 use nalgebra::DMatrix;
 
 use super::batch::Batch;
-use super::beginning::fit_given;
+use super::beginning::{LeftOut, fit_given, member};
+use super::errors::contribution;
 use super::profile::Profiles;
-use super::together::SharedFit;
+use super::together::{OfEnvironment, SharedFit};
 use crate::estimate::physics::coordinates::Coordinate;
 use crate::estimate::physics::experiment::Experiment;
+use crate::estimate::physics::fitter::End;
 use crate::estimate::physics::fitting::Fitting;
 use crate::estimate::physics::profile::Held;
 use crate::estimate::physics::result::{Fit, Profile};
+use crate::estimate::settings::{Intervals, Settings};
 use crate::estimate::stream::Observed;
 use crate::estimate::table::interval::{LEVEL, of_share, quantile};
 use crate::estimate::table::row::{ParameterEstimate, Row, Status};
@@ -18,18 +21,63 @@ use crate::estimate::table::row::{ParameterEstimate, Row, Status};
 impl SharedFit {
     /// The problem of an environment, and its fit with what all share.
     pub(crate) fn fit<'a>(&self, fitting: &Fitting<'a>, environment: &Observed) -> (Experiment<'a>, Fit) {
-        let own = self.environments.get(&environment.id).map(|it| it.own.clone());
-        let held = self.held(&environment.id, &fitting.equations.model.coordinates);
+        let (experiment, end) = fitting.experiment(&environment.parameters, &environment.trajectories);
+        if self.environments.is_empty() {
+            let fit = Fit::none(&experiment, end.unwrap_or_else(|| self.nothing_shared(&environment.id)), 0);
+            return (experiment, fit);
+        }
+        let apart = match self.environments.contains_key(&environment.id) {
+            true => None,
+            false => self.apart(fitting, environment),
+        };
+        let joined = self.environments.get(&environment.id).or(apart.as_ref());
+        let held = self.held(joined, &fitting.equations.model.coordinates);
+        let own = joined.map(|it| it.own.clone());
         let (_, fit) = fit_given(fitting, &self.batch, &self.z, environment, (own, Some(&held)));
-        let (experiment, _) = fitting.experiment(&environment.parameters, &environment.trajectories);
-        let fit = self.complete(&environment.id, &experiment.model.coordinates, fit);
+        let fit = self.complete((&environment.id, joined), &experiment.model.coordinates, fit);
         (experiment, fit)
     }
 
+    /// Status and reason where no environment could take part.
+    fn nothing_shared(&self, id: &str) -> End {
+        let what = self.batch.in_words();
+        match self.left_out.get(id) {
+            Some(LeftOut { status, why }) => {
+                let status = if status.is_failure() { *status } else { Status::NotConverged };
+                (
+                    status,
+                    format!("no environment can take part in the fit of what all share ({what}); of this one: {why}"),
+                )
+            }
+            None => {
+                (Status::NotConverged, format!("no environment can take part in the fit of what all share ({what})"))
+            }
+        }
+    }
+
+    /// An environment that took no part: how it follows what the others share. None where it has no fit with that.
+    fn apart(&self, fitting: &Fitting, environment: &Observed) -> Option<OfEnvironment> {
+        // Profiles are made when its errors are known.
+        let wald = Settings { intervals: Intervals::Wald, ..fitting.settings.clone() };
+        let fitting = &Fitting { settings: &wald, ..*fitting };
+        let (mut member, mut at, _) = member(fitting, &self.batch, &self.z, environment, None).ok()?;
+        if self.batch.measured.is_none() {
+            member.weigh(fitting, &self.batch, (&at, 0.0)).ok()?;
+            at = member.settle(fitting, &self.batch, &self.z, (at.unknowns, at.noise)).ok()?;
+        }
+        let contribution = contribution(fitting, &self.batch, &member, (&at, self.free_share)).ok()?;
+        let values = member.experiment.parameters(&at.unknowns.coordinates);
+        Some(OfEnvironment {
+            own: self.batch.own.iter().map(|&place| values[place].0).collect(),
+            follow: contribution.follow.rows(0, values.len()).into_owned(),
+            of_trajectories: contribution.of_trajectories,
+        })
+    }
+
     /// How much less certain the own parameters of an environment are than where what all share is known.
-    fn held(&self, id: &str, coordinates: &[Coordinate]) -> Held {
+    fn held(&self, joined: Option<&OfEnvironment>, coordinates: &[Coordinate]) -> Held {
         let added = self.batch.own.iter().enumerate().map(|(index, &place)| {
-            let Some(it) = self.environments.get(id) else { return f64::NAN };
+            let Some(it) = joined else { return f64::NAN };
             let slope = coordinates[place].value(coordinates[place].theta(it.own[index])).1;
             let row = it.follow.row(place);
             slope * slope * (row * &self.covariance * row.transpose())[(0, 0)]
@@ -48,7 +96,7 @@ impl SharedFit {
     }
 
     /// Adds what all share to the `fit` of an environment with it held; `coordinates [d]` are those of all parameters.
-    fn complete(&self, id: &str, coordinates: &[Coordinate], mut fit: Fit) -> Fit {
+    fn complete(&self, (id, joined): (&str, Option<&OfEnvironment>), coordinates: &[Coordinate], mut fit: Fit) -> Fit {
         let (d, batch) = (coordinates.len(), &self.batch);
         let mut values = vec![f64::NAN; d];
         batch.own.iter().zip(&fit.values).for_each(|(&place, value)| values[place] = *value);
@@ -58,8 +106,8 @@ impl SharedFit {
         let at_bound: Vec<&str> = self.names_where(|k| self.active[k]);
         let unconstrained: Vec<&str> =
             self.names_where(|k| !self.active[k] && shared.get(k).is_some_and(|it| self.covers_its_range(k, *it)));
-        let covariance = self.covariance_of(id, (coordinates, &values), &fit);
-        self.widen_trajectories(id, &mut fit);
+        let covariance = self.covariance_of(joined, (coordinates, &values), &fit);
+        self.widen_trajectories(joined, &mut fit);
         let mut shares = vec![1.0; d];
         batch.own.iter().zip(&fit.shares).for_each(|(&place, share)| shares[place] = *share);
         (fit.values, fit.covariance, fit.shares) = (values, covariance, shares);
@@ -98,14 +146,11 @@ impl SharedFit {
         if !with_prior.is_empty() && !fit.status.is_failure() {
             fit.turn(fit.status, format!("prior: {}", with_prior.join(", ")));
         }
-        if let Some(why) = self.left_out.get(id) {
+        if let Some(LeftOut { why, .. }) = self.left_out.get(id) {
             let what = batch.in_words();
-            fit.turn(
-                fit.status,
-                format!(
-                    "it took no part in the fit of what all environments share ({what}): {why}; its own parameters have no standard errors"
-                ),
-            );
+            let without = if joined.is_none() { "; its own parameters have no standard errors" } else { "" };
+            let said = format!("it took no part in the fit of what all environments share ({what}): {why}{without}");
+            fit.turn(fit.status, said);
         }
         fit
     }
@@ -138,7 +183,12 @@ impl SharedFit {
     }
 
     /// The covariance `[d, d]` of all parameters, from that of its own with the shared ones held.
-    fn covariance_of(&self, id: &str, (coordinates, values): (&[Coordinate], &[f64]), fit: &Fit) -> DMatrix<f64> {
+    fn covariance_of(
+        &self,
+        joined: Option<&OfEnvironment>,
+        (coordinates, values): (&[Coordinate], &[f64]),
+        fit: &Fit,
+    ) -> DMatrix<f64> {
         let (d, batch) = (coordinates.len(), &self.batch);
         let mut covariance = DMatrix::zeros(d, d);
         let wider = self.times();
@@ -147,7 +197,7 @@ impl SharedFit {
                 covariance[(row, column)] = wider * fit.covariance[(i, j)];
             }
         }
-        let follow = match self.environments.get(id) {
+        let follow = match joined {
             Some(it) => it.follow.clone(),
             // Nothing says how its own parameters would follow.
             None => {
@@ -163,9 +213,9 @@ impl SharedFit {
     }
 
     /// Adds the uncertainty of what all share to the variances of what trajectories have of their own.
-    fn widen_trajectories(&self, id: &str, fit: &mut Fit) {
+    fn widen_trajectories(&self, joined: Option<&OfEnvironment>, fit: &mut Fit) {
         let wider = self.times();
-        let Some(of_environment) = self.environments.get(id) else {
+        let Some(of_environment) = joined else {
             fit.own.iter_mut().for_each(|it| it.variance = f64::NAN);
             fit.starts.iter_mut().for_each(|it| it.variance = f64::NAN);
             return;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nalgebra::DMatrix;
 
 use super::batch::Batch;
-use super::beginning::{Alone, alone, beginning, members};
+use super::beginning::{Alone, LeftOut, alone, beginning, members};
 use super::descent::Joint;
 use super::errors::Errors;
 use super::member::{At, Member};
@@ -39,7 +39,27 @@ pub(crate) struct SharedFit {
     /// The environments that took part, and where they are.
     pub environments: BTreeMap<String, OfEnvironment>,
     /// Why the others did not.
-    pub left_out: BTreeMap<String, String>,
+    pub left_out: BTreeMap<String, LeftOut>,
+}
+
+impl SharedFit {
+    /// That nothing is known of what all share, since no environment could take part.
+    fn nothing(batch: Batch, left_out: BTreeMap<String, LeftOut>) -> Self {
+        let s = batch.size();
+        SharedFit {
+            z: vec![f64::NAN; s],
+            covariance: DMatrix::from_element(s, s, f64::NAN),
+            degrees_of_freedom: f64::INFINITY,
+            shares: vec![1.0; s],
+            free_share: 1.0,
+            profiles: Profiles::default(),
+            is_stopped: false,
+            active: vec![false; s],
+            environments: BTreeMap::new(),
+            left_out,
+            batch,
+        }
+    }
 }
 
 /// The end of one environment.
@@ -55,13 +75,26 @@ pub(crate) struct OfEnvironment {
 /// Fits what all `environments` share; none where nothing is shared.
 ///
 /// # Errors
-/// Why there is no joint fit: no environment can take part, or an interrupt.
+/// An interrupt.
 pub(crate) fn together(fitting: &Fitting, environments: &[Observed]) -> Option<Result<SharedFit, String>> {
     let is_by_profiles = fitting.settings.intervals == Intervals::Profile;
     // Profiles are made at the end.
     let wald = Settings { intervals: Intervals::Wald, ..fitting.settings.clone() };
     let fitting = Fitting { settings: &wald, ..*fitting };
-    Batch::new(fitting.equations).map(|batch| joint_fit(&fitting, batch, environments, is_by_profiles))
+    let batch = Batch::new(fitting.equations)?;
+    Some(joint_fit(&fitting, batch, environments, is_by_profiles).or_else(|why| {
+        if fitting.interrupt.requested().is_some() {
+            return Err(why);
+        }
+        let of_each = environments.iter().map(|it| (it.id.clone(), LeftOut::without_fit(why.clone())));
+        let nothing = Batch::new(fitting.equations).map(|batch| SharedFit::nothing(batch, of_each.collect()));
+        nothing.ok_or(why)
+    }))
+}
+
+/// The environments that the joint fit has left out since it was asked before.
+fn left_behind(joint: &mut Joint) -> Vec<(String, LeftOut)> {
+    std::mem::take(&mut joint.left_out).into_iter().map(|(id, why)| (id, LeftOut::without_fit(why))).collect()
 }
 
 fn joint_fit(
@@ -71,7 +104,7 @@ fn joint_fit(
     is_by_profiles: bool,
 ) -> Result<SharedFit, String> {
     let alone = alone(fitting, environments);
-    let mut left_out: BTreeMap<String, String> = BTreeMap::new();
+    let mut left_out: BTreeMap<String, LeftOut> = BTreeMap::new();
     let mut waiting: Vec<(&Observed, &Alone)> = Vec::new();
     for (environment, alone) in environments.iter().zip(&alone) {
         match alone.refusal() {
@@ -82,8 +115,7 @@ fn joint_fit(
     let interrupted = || fitting.interrupt.requested().map_or(Ok(()), |_| Err("interrupted".to_owned()));
     interrupted()?;
     if waiting.is_empty() {
-        let (id, why) = left_out.pop_first().unwrap_or_default();
-        return Err(format!("no environment can take part; `{id}`: {why}"));
+        return Ok(SharedFit::nothing(batch, left_out));
     }
     batch.bound_tails(waiting.iter().map(|it| it.1.counts()));
     let z = beginning(fitting, &batch, environments, &alone);
@@ -109,14 +141,13 @@ fn joint_fit(
                     joint.at.push(at);
                 }
                 Err(reason) => {
-                    left_out.insert(pair.0.id.clone(), reason);
+                    left_out.insert(pair.0.id.clone(), LeftOut::without_fit(reason));
                     still.push(pair);
                 }
             }
         }
         if joint.members.is_empty() {
-            let (id, why) = left_out.pop_first().unwrap_or_default();
-            return Err(format!("no environment can take part; `{id}`: {why}"));
+            return Ok(SharedFit::nothing(batch, left_out));
         }
         if joint.members.len() > before {
             joint.in_order();
@@ -127,7 +158,7 @@ fn joint_fit(
             break;
         }
     }
-    left_out.extend(std::mem::take(&mut joint.left_out));
+    left_out.extend(left_behind(&mut joint));
     // Profiles descend as well.
     let mut is_stopped = joint.is_stopped;
     let mut errors = joint.errors()?;
@@ -143,7 +174,7 @@ fn joint_fit(
         errors = joint.errors()?;
     }
     interrupted()?;
-    left_out.extend(std::mem::take(&mut joint.left_out));
+    left_out.extend(left_behind(&mut joint));
     let Errors { covariance, degrees_of_freedom, shares, free_share, follow, of_trajectories, .. } = errors;
     let active = joint.active_bounds();
     let Joint { members, at, z, .. } = joint;
