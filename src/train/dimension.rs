@@ -6,36 +6,27 @@
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::run_from;
 use super::settings::{ContextDimension, Settings};
-use super::warm_start::WarmStart;
 use crate::checkpoint::StoredModel;
-use crate::dataset::Dataset;
 use crate::disk;
-use crate::engine::Compute;
 use crate::progress::{Event, Run};
 use crate::rules::MOST_DIMENSIONS;
 
 /// A further dimension must bring the error on the validation split to this share of what it was without.
 const WORTHWHILE: f64 = 0.5;
 
-/// Trains as [`super::run_from`] does, if asked to with contexts of one dimension, two and so on, as long as each is worthwhile, and puts the model of the
-/// last that was in place as `directory`. A dimension that was trained before an interruption is not trained again.
+/// Models with contexts of one dimension, two and so on, as `fit` trains them to a directory, as long as each is worthwhile; the last that was is put in
+/// place as `directory`. A dimension that was trained before an interruption, from the dataset with this `content_hash`, is not trained again.
 ///
 /// # Errors
-/// As [`super::run_from`].
-pub fn run_choosing(
+/// As `fit`.
+pub(super) fn choose(
     settings: &Settings,
-    seed: u64,
-    compute: Compute,
-    inputs: (&Dataset, Option<&WarmStart>),
+    (seed, content_hash): (u64, &str),
     directory: &Path,
+    fit: &dyn Fn(&Settings, &Path) -> Result<StoredModel, Error>,
     run: &Run,
 ) -> Result<StoredModel, Error> {
-    if !settings.chooses_dimension() || settings.rule.owns_weights() {
-        return run_from(settings, seed, compute, inputs, directory, run);
-    }
-    let (dataset, _) = inputs;
     let mut best: Option<StoredModel> = None;
     for d in 1..=MOST_DIMENSIONS {
         let place = candidate(directory, d);
@@ -44,14 +35,12 @@ pub fn run_choosing(
         let is_of_these = |model: &StoredModel| {
             let provenance = &model.manifest.provenance;
             let parents: Vec<&str> = provenance.parents.iter().map(|parent| parent.sha256.as_str()).collect();
-            provenance.configuration == configuration
-                && provenance.seed == Some(seed)
-                && parents == [dataset.content_hash()]
+            provenance.configuration == configuration && provenance.seed == Some(seed) && parents == [content_hash]
         };
         let before = StoredModel::read_without_map(&place).ok().filter(is_of_these);
         let model = match before {
             Some(model) => model,
-            None => run_from(&settings, seed, compute, inputs, &place, run)?,
+            None => fit(&settings, &place)?,
         };
         let error = model.manifest.training.validation;
         run.emit(Event::Note(format!(

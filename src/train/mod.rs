@@ -46,7 +46,6 @@ pub use conjugate_gradients::{MatrixFree, Point};
 #[doc(hidden)]
 pub use curvature::Curvature;
 pub use descent::{Descent, Moving};
-pub use dimension::run_choosing;
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::LinearModel;
@@ -91,6 +90,25 @@ pub fn run(
     run: &Run,
 ) -> Result<StoredModel, Error> {
     run_from(settings, seed, compute, (dataset, None), directory, run)
+}
+
+/// Trains as [`run_from`] does, once for each dimension of the contexts that is tried where the settings leave that to the validation split.
+///
+/// # Errors
+/// As [`run_from`].
+pub fn run_choosing(
+    settings: &Settings,
+    seed: u64,
+    compute: Compute,
+    inputs: (&Dataset, Option<&WarmStart>),
+    directory: &Path,
+    run: &Run,
+) -> Result<StoredModel, Error> {
+    let fit = |settings: &Settings, directory: &Path| run_from(settings, seed, compute, inputs, directory, run);
+    match settings.chooses_dimension() && !settings.rule.owns_weights() {
+        true => dimension::choose(settings, (seed, inputs.0.content_hash()), directory, &fit, run),
+        false => fit(settings, directory),
+    }
 }
 
 /// The same, but from a trained model where there is a `start`.
