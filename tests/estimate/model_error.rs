@@ -20,8 +20,7 @@ const PAIRS: &str = r#"
 
 fn learned(dataset: &Dataset, map: ParameterMap) -> StoredModel {
     let mut model = StoredModel { map: Some(map), ..StoredModel::read(&TRAINED.directory).unwrap() };
-    let error =
-        silently(|run| estimate::model_error::run(&Settings::default(), NATIVE, dataset, &model, run)).unwrap();
+    let error = silently(|run| estimate::model_error::run(&Settings::default(), NATIVE, dataset, &model, run)).unwrap();
     model.map.as_mut().unwrap().model_error = error;
     model
 }
