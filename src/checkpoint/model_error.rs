@@ -10,7 +10,7 @@
 //! The error of a model acts like noise: more on what the data hardly tell, and `k_j` times as much as independent noise that
 //! leaves as much would, because it is not independent. It can have made no more of what is left than `m^2`, the most that it left of exact or
 //! like data; the rest is noise, which `V_j` has counted. What of it does not depend on the data, such as the error of the map, is `a_j`. Errors of
-//! a model are not normal: `c_j`, one number as far out as training contexts lie and another beyond, makes 95 % intervals as wide as they have to be.
+//! a model are not normal: `c_j`, one number in the convex hull of the training contexts and another out of it, makes 95 % intervals as wide as they have to be.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,6 @@ pub struct ModelError {
     pub centre: Vec<f64>,
     /// `P`, the inverse of their covariance `[d][d]`.
     pub precision: Vec<Vec<f64>>,
-    /// `1 + D^2` of the training context that lies farthest out.
-    pub reach: f64,
     /// `m^2`, the most that a fit left per degree of freedom, in the model's units squared.
     pub left: f64,
     /// How the variance of each parameter follows `[d_p]`.
@@ -45,10 +43,10 @@ pub struct ParameterError {
     pub factor: f64,
     /// `g`.
     pub growth: f64,
-    /// `c` as far out as training contexts lie.
-    pub within: f64,
-    /// `c` beyond.
-    pub beyond: f64,
+    /// `c` in the convex hull of the training contexts.
+    pub in_hull: f64,
+    /// `c` out of it.
+    pub out_of_hull: f64,
 }
 
 impl ParameterError {
@@ -74,18 +72,15 @@ impl ModelError {
         if left > self.left { self.left / left } else { 1.0 }
     }
 
-    /// `S` of a parameter, from what [`ParameterError::variance`] takes.
-    fn variance(&self, of: &ParameterError, spread: f64, of_model: f64) -> f64 {
-        let wider = if spread > self.reach { of.beyond } else { of.within };
-        wider * of.variance(spread, of_model)
-    }
-
-    /// The covariance `[d_p][d_p]` of parameters whose fit gives them the `variances [d_p]` and `left` `s^2`.
-    pub fn covariance(&self, context: &[f64], variances: &[f64], left: f64) -> Vec<Vec<f64>> {
+    /// The covariance `[d_p][d_p]` of parameters whose fit gives them the `variances [d_p]` and `left` `s^2`, and a context that is or is not in the
+    /// convex hull of those of the training.
+    pub fn covariance(&self, (context, in_hull): (&[f64], bool), variances: &[f64], left: f64) -> Vec<Vec<f64>> {
         let (spread, share) = (self.spread(context), self.share(left));
-        let of_parameters = self.parameters.iter().zip(variances);
-        let deviations: Vec<f64> =
-            of_parameters.map(|(it, variance)| self.variance(it, spread, share * variance).sqrt()).collect();
+        let deviation = |(it, variance): (&ParameterError, &f64)| {
+            let wider = if in_hull { it.in_hull } else { it.out_of_hull };
+            (wider * it.variance(spread, share * variance)).sqrt()
+        };
+        let deviations: Vec<f64> = self.parameters.iter().zip(variances).map(deviation).collect();
         let of_row = |(row, a): (&Vec<f64>, &f64)| row.iter().zip(&deviations).map(|(rho, b)| rho * a * b).collect();
         self.correlations.iter().zip(&deviations).map(of_row).collect()
     }
@@ -107,8 +102,9 @@ impl ModelError {
         if self.parameters.len() != parameters || !is_square(&self.correlations, parameters) {
             problems.push(format!("`model_error` is of other parameters; expected {parameters} each way"));
         }
-        let sizes = self.parameters.iter().flat_map(|it| [it.constant, it.factor, it.growth, it.within, it.beyond]);
-        if let Some(size) = sizes.chain([self.left, self.reach]).find(|size| !(size.is_finite() && *size >= 0.0)) {
+        let sizes =
+            self.parameters.iter().flat_map(|it| [it.constant, it.factor, it.growth, it.in_hull, it.out_of_hull]);
+        if let Some(size) = sizes.chain([self.left]).find(|size| !(size.is_finite() && *size >= 0.0)) {
             problems.push(format!("`model_error` has {size}; expected numbers from zero up"));
         }
         problems
@@ -123,11 +119,10 @@ mod tests {
         ModelError {
             centre: vec![1.0, 0.0],
             precision: vec![vec![2.0, 0.5], vec![0.5, 1.0]],
-            reach: 11.5,
             left: 4.0,
             parameters: vec![
-                ParameterError { constant: 1.0, factor: 0.0, growth: 0.0, within: 1.0, beyond: 1.0 },
-                ParameterError { constant: 0.5, factor: 2.0, growth: 2.0, within: 1.0, beyond: 3.0 },
+                ParameterError { constant: 1.0, factor: 0.0, growth: 0.0, in_hull: 1.0, out_of_hull: 1.0 },
+                ParameterError { constant: 0.5, factor: 2.0, growth: 2.0, in_hull: 1.0, out_of_hull: 3.0 },
             ],
             correlations: vec![vec![1.0, correlation], vec![correlation, 1.0]],
             environments: 23,
@@ -139,13 +134,13 @@ mod tests {
     fn variances_grow_with_the_distance_and_with_what_the_data_do_not_tell() {
         let error = of_two(-0.5);
         assert_eq!((error.spread(&[1.0, 0.0]), error.spread(&[3.0, 1.0])), (1.0, 12.0));
-        let near = error.covariance(&[1.0, 0.0], &[9.0, 3.0], 4.0);
+        let near = error.covariance((&[1.0, 0.0], true), &[9.0, 3.0], 4.0);
         assert_eq!((near[0][0], near[1][1]), (1.0, 6.5));
         approx::assert_relative_eq!(near[0][1], -0.5 * 6.5_f64.sqrt(), max_relative = 1e-12);
         // Four times as much is left, and four times the variance: all more is noise.
-        let noisy = error.covariance(&[1.0, 0.0], &[36.0, 12.0], 16.0);
+        let noisy = error.covariance((&[1.0, 0.0], true), &[36.0, 12.0], 16.0);
         approx::assert_relative_eq!(noisy[1][1], 6.5, max_relative = 1e-12);
-        let far = error.covariance(&[3.0, 1.0], &[9.0, 3.0], 4.0);
+        let far = error.covariance((&[3.0, 1.0], false), &[9.0, 3.0], 4.0);
         approx::assert_relative_eq!(far[1][1], 3.0 * 144.0 * 6.5, max_relative = 1e-12);
         assert_eq!((far[0][0], error.degrees_of_freedom()), (1.0, 20.0));
     }

@@ -40,6 +40,8 @@ pub(crate) struct Estimator<'a> {
     model: &'a StoredModel,
     adapter: adapt::Adapter<'a>,
     hull: Hull,
+    /// Of the contexts that the map was fitted on.
+    contexts: Hull,
     /// Bounds in the order of the parameters.
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
@@ -70,6 +72,9 @@ impl<'a> Estimator<'a> {
             model,
             adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
+            contexts: Hull::new(
+                model.map.iter().flat_map(|map| &map.environments).map(|it| it.context.clone()).collect(),
+            ),
             units: model.manifest.units(),
             least_errors: match dataset {
                 Some(dataset) => physics::ModelBounds::new(settings, dataset, run.interrupt)?,
@@ -271,7 +276,8 @@ impl<'a> Estimator<'a> {
             return (DMatrix::from_diagonal(&DVector::from_vec(map.variance(context))), Vec::new());
         };
         let variances: Vec<f64> = of_noise.diagonal().iter().copied().collect();
-        let covariance = error.covariance(context, &variances, left(&self.model.manifest, noise));
+        let place = (context, self.contexts.contains(context));
+        let covariance = error.covariance(place, &variances, left(&self.model.manifest, noise));
         let own = DMatrix::from_fn(variances.len(), variances.len(), |j, k| covariance[j][k]);
         let degrees_of_freedom = error.degrees_of_freedom();
         let parts = own.diagonal().iter().map(|&variance| Part { variance, degrees_of_freedom }).collect();

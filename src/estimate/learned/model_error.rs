@@ -14,8 +14,8 @@
 //! a <- a sqrt(sum_i s_i e_i^2 / T_i^2 / sum_i s_i / T_i),     k <- k sqrt(sum_i s_i u_i e_i^2 / T_i^2 / sum_i s_i u_i / T_i)
 //! ```
 //!
-//! which never makes the likelihood less and keeps both from zero up. Where enough environments lie within the reach of the training contexts, or
-//! beyond it, `c_j` is then the least number with which `ceil(0.95 (n + 1))` of the `n` intervals there hold the truth: whatever the law of the errors,
+//! which never makes the likelihood less and keeps both from zero up. Where enough contexts lie in the convex hull of those of the training, or
+//! out of it, `c_j` is then the least number with which `ceil(0.95 (n + 1))` of the `n` intervals there hold the truth: whatever the law of the errors,
 //! the interval of another such environment then holds it in 95 % (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005).
 //!
 //! Source: H. Zhou, L. Hu, J. Zhou, K. Lange, MM algorithms for variance components
@@ -30,6 +30,7 @@ use crate::checkpoint::{ModelError, ParameterError, ParameterMap, StoredModel};
 use crate::dataset::Dataset;
 use crate::engine::Compute;
 use crate::estimate::error::Error;
+use crate::estimate::hull::Hull;
 use crate::estimate::settings::Settings;
 use crate::estimate::stream;
 use crate::estimate::table::interval::{LEVEL, quantile};
@@ -97,6 +98,10 @@ pub fn run(
 struct Calibration {
     /// The error that is learned, of which the distance is known so far.
     error: ModelError,
+    /// Of the training contexts.
+    hull: Hull,
+    /// Whether each environment lies in it.
+    in_hull: Vec<bool>,
     /// `1 + D^2` of each environment.
     spreads: Vec<f64>,
     /// `s^2` of each.
@@ -122,18 +127,18 @@ impl Calibration {
         let inverse = |width: f64| if width < NARROWEST * widest { 1.0 / widest } else { 1.0 / width };
         eigen.eigenvalues.apply(|width| *width = inverse(*width));
         let precision = eigen.recompose();
-        let mut error = ModelError {
+        let error = ModelError {
             centre: centre.iter().copied().collect(),
             precision: rows(&precision),
-            reach: 0.0,
             left: 0.0,
             parameters: Vec::new(),
             correlations: Vec::new(),
             environments: 0,
         };
-        error.reach = map.environments.iter().map(|it| error.spread(&it.context)).fold(0.0, f64::max);
-        let (spreads, left, errors, variances) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Calibration { error, spreads, left, errors, variances, held: 0 }
+        let hull = Hull::new(map.environments.iter().map(|it| it.context.clone()).collect());
+        let (in_hull, spreads) = (Vec::new(), Vec::new());
+        let (left, errors, variances) = (Vec::new(), Vec::new(), Vec::new());
+        Calibration { error, hull, in_hull, spreads, left, errors, variances, held: 0 }
     }
 
     /// Adds an environment, if its parameters are known and its fit is without a caution.
@@ -149,6 +154,7 @@ impl Calibration {
         }
         let holds = |(it, truth): (&ParameterEstimate, &f64)| (it.lower..=it.upper).contains(truth);
         self.held += row.parameters.iter().zip(&truth).filter(|it| holds(*it)).count();
+        self.in_hull.push(self.hull.contains(&row.context));
         self.spreads.push(self.error.spread(&row.context));
         self.left.push(left);
         self.errors.push(errors);
@@ -181,9 +187,10 @@ impl Calibration {
                 scaled[(i, j)] = if total > 0.0 { self.errors[i][j] / total.sqrt() } else { 0.0 };
             }
             let quantile = quantile(LEVEL, error.degrees_of_freedom());
-            let is_within = |it: &&Datum| it.spread <= error.reach;
-            found.within = enough(of_fit.iter().filter(is_within), &found, quantile).unwrap_or(1.0);
-            found.beyond = enough(of_fit.iter().filter(|it| !is_within(it)), &found, quantile).unwrap_or(found.within);
+            let of = |side: bool| of_fit.iter().zip(&self.in_hull).filter(move |it| *it.1 == side).map(|it| it.0);
+            let [inside, outside] = [true, false].map(|side| enough(of(side), &found, quantile));
+            found.in_hull = inside.unwrap_or(1.0);
+            found.out_of_hull = outside.unwrap_or(found.in_hull);
             error.parameters.push(found);
         }
         let moments = scaled.transpose() * &scaled;
@@ -244,7 +251,7 @@ fn most_likely(data: &[Datum]) -> ParameterError {
 
 /// These, and `c` of 1.
 fn as_likely(constant: f64, factor: f64, growth: f64) -> ParameterError {
-    ParameterError { constant, factor, growth, within: 1.0, beyond: 1.0 }
+    ParameterError { constant, factor, growth, in_hull: 1.0, out_of_hull: 1.0 }
 }
 
 /// The logarithm of the likelihood, but for a constant; an error that is exactly zero where nothing has a variance says nothing.
