@@ -91,13 +91,14 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         }
     }
     outline(&mut canvas, &plot, &hull::corners(&scene.training));
+    // Beneath marks, whose colour tells an error.
+    letters(&mut canvas, &plot, input, cells.is_some());
     for site in &scene.adapted {
         mark(&mut canvas, &plot, site, &scale, true);
     }
     for (x, y) in &scene.training {
         canvas.circle("class=\"p-pin\"", plot.at(*x, *y), 5.0);
     }
-    letters(&mut canvas, &plot, input);
     let failed = failures(&mut canvas, &plot, &scene);
     colour_bar(&mut canvas, &scale);
 
@@ -218,14 +219,16 @@ fn outline(canvas: &mut Canvas, plot: &Plot, corners: &[(f64, f64)]) {
     canvas.path("class=\"p-over p-dashed\"", &path);
 }
 
-/// The letters of the portraits, where they stand.
-fn letters(canvas: &mut Canvas, plot: &Plot, input: &Input) {
+/// The letters of the portraits, where they stand: beside a mark of their own where the map has none of each environment.
+fn letters(canvas: &mut Canvas, plot: &Plot, input: &Input, is_marked: bool) {
     for (letter, [x, y]) in input.portraits.iter().filter_map(|it| it.letter) {
         let (x, y) = plot.at(x, y);
         canvas.text("p-strong p-halo", Anchor::Middle, (x, y - 12.0), &letter.to_string());
-        let mut dot = Path::new();
-        dot.diamond((x, y), 5.0);
-        canvas.path("class=\"p-pin\"", &dot);
+        if is_marked {
+            let mut mark = Path::new();
+            mark.diamond((x, y), 5.0);
+            canvas.path("class=\"p-pin\"", &mark);
+        }
     }
 }
 

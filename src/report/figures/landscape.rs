@@ -38,14 +38,20 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         true => ["context ξ₁", "context ξ₂"],
         false => ["along the first direction", "along the second"],
     };
+    // A point is the middle of its cell.
+    let axis = |k: usize| {
+        let [low, high] = geometry.ends[k];
+        let half = 0.5 * (high - low) / (geometry.points - 1) as f64;
+        Axis::exact(low - half, high + half, names[k])
+    };
     for (index, landscape) in geometry.landscapes.iter().enumerate() {
         let plot = Plot {
             left: START.0 + (index % 2) as f64 * PITCH.0,
             top: START.1 + (index / 2) as f64 * PITCH.1,
             width: PANEL,
             height: PANEL,
-            x: Axis::exact(geometry.ends[0][0], geometry.ends[0][1], names[0]),
-            y: Axis::exact(geometry.ends[1][0], geometry.ends[1][1], names[1]),
+            x: axis(0),
+            y: axis(1),
         };
         fill(&mut canvas, &plot, geometry, landscape, &scale);
         plot.scales(&mut canvas, &landscape.environment);
