@@ -50,7 +50,7 @@ pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
 /// How a pipeline stands, or the cells of one with `[sweep]`.
 enum Standing {
     One(Box<Status>),
-    Cells(SweepResults),
+    Cells(Box<SweepResults>),
 }
 
 fn of(file: &Path, command: &Arguments) -> Result<Standing, Error> {
@@ -58,7 +58,7 @@ fn of(file: &Path, command: &Arguments) -> Result<Standing, Error> {
     let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
     let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 };
     if let Some(sweep) = Sweep::load(file, &command.set, &locations).map_err(Error::Problems)? {
-        return Ok(Standing::Cells(sweep.results(&Built, &options)));
+        return Ok(Standing::Cells(Box::new(sweep.results(&Built, &options))));
     }
     let plan = Plan::load(file, &command.set, &locations).map_err(Error::Problems)?;
     Ok(Standing::One(Box::new(stand(&plan, &options, &Built)?)))

@@ -87,9 +87,9 @@ impl Sweep {
         let mut problems = Problems::default();
         for combination in combinations(&places) {
             let set: Vec<&Setting> = of_budget.iter().chain(combination.iter().flat_map(|place| &place.set)).collect();
-            let document = assigned(&document, &said, &set).and_then(|mut document| {
+            let document = assigned(&document, &said, &set).map(|mut document| {
                 sweep.own_dataset(&mut document, &of_budget, &combination);
-                Ok(document)
+                document
             });
             match document.and_then(|document| sweep.cell(document, &combination, (file, locations))) {
                 Ok(cell) => sweep.cells.push(cell),

@@ -8,6 +8,9 @@ use crate::report::figures::losses::thinned;
 use crate::report::input::LossPoint;
 use crate::report::plot::{Key, Plot, legend_row};
 
+/// Steps and errors of a run.
+type Curve = Vec<(f64, f64)>;
+
 /// Widest name in the legend.
 const NAME: f64 = 330.0;
 
@@ -21,9 +24,9 @@ pub(super) fn rules() -> String {
 /// no more colours.
 pub(super) fn figure(compared: &SideBySide) -> Option<(Figure, usize)> {
     let usable = |value: f64| (value.is_finite() && value > 0.0).then_some(value);
-    let mut groups: Vec<(&str, Vec<Vec<(f64, f64)>>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<Curve>)> = Vec::new();
     for group in &compared.groups {
-        let of_run = |losses: &[LossPoint]| -> Vec<(f64, f64)> {
+        let of_run = |losses: &[LossPoint]| -> Curve {
             losses.iter().filter_map(|it| Some((it.step as f64, it.validation.and_then(usable)?))).collect()
         };
         let curves = group.runs.iter().map(|run| of_run(&run.losses)).filter(|curve| curve.len() > 1).collect();
