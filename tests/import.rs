@@ -466,9 +466,10 @@ fn environments_that_calibrate_have_a_split_of_their_own() {
     let of_b = splits_of("b");
     assert!(!of_b.is_empty() && of_b.iter().all(|split| *split == Split::Calibrate), "{of_b:?}");
     assert!(splits_of("a").contains(&Split::Train) && splits_of("c").contains(&Split::Adapt));
-    assert!(with(&["B"]).report().contains("import.splits.calibrate[0]: found no environment `B`"));
+    let unknown = with(&["B"]).report();
+    assert!(unknown.contains("import.splits.calibrate[0]: found no environment \"B\""), "{unknown}");
     let problems: Vec<String> = with(&["c"]).settings.validate().iter().map(Problem::to_string).collect();
-    assert!(problems.iter().any(|it| it.contains("splits.calibrate: found `c` a second time")), "{problems:?}");
+    assert!(problems.iter().any(|it| it.contains("splits.calibrate: found \"c\" a second time")), "{problems:?}");
 }
 
 #[test]
