@@ -45,7 +45,7 @@ thead th{font-weight:600;border-bottom:1px solid var(--rule);font-size:.84rem;co
 tbody th{font-weight:500;white-space:nowrap;max-width:24rem;overflow:hidden;text-overflow:ellipsis}
 th:last-child,td:last-child{padding-right:0}
 .number{text-align:right;white-space:nowrap}
-td.number .soft{display:block;font-size:.9em}
+thead .number{white-space:normal}td.number .soft{display:block;font-size:.9em}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.86em}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.1rem 2rem;margin:1rem 0;font-size:.92rem}
 .facts div{display:flex;justify-content:space-between;gap:1rem;border-bottom:1px solid var(--grid);padding:.35rem 0}
