@@ -19,6 +19,8 @@ pub(crate) mod recorded;
 pub(crate) mod environments;
 pub(crate) mod error;
 pub(crate) mod validate;
+pub(crate) mod integrator;
+pub(crate) mod rest;
 pub(crate) mod simulation;
 pub(crate) mod run;
 

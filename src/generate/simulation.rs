@@ -12,8 +12,10 @@ use super::environments;
 use super::environments::{Environment, known_quantities};
 use super::error::Error;
 use super::happenings::{Repeated, What, happenings, starts};
+use super::integrator::Integrator;
 use super::observation::Key;
 use super::recorded::Recorded;
+use super::rest::rested;
 use super::samples::sample_times;
 use super::settings::Settings;
 use crate::blocks::{Part, Rows, Store};
@@ -24,8 +26,7 @@ use crate::random::Stream;
 use crate::schema::{FormatVersion, Input, Quantity, Split, Trajectory};
 use crate::solve;
 use crate::solve::Work;
-use crate::systems::rest::{DOUBLINGS, FIRST, is_still, restless};
-use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
+use crate::systems::{Dynamics, Preset, Simulator, System};
 
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
@@ -329,7 +330,7 @@ impl Simulation {
         let at = |time: f64| self.dosing.with_inputs(parameters, time);
         let happenings = happenings(&self.dosing, &self.system, parameters).map_err(solve::Error::Given)?;
         let (Some(&first), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
-        let (initial, mut work) = self.rested(integrator, parameters, initial, interrupt)?;
+        let (initial, mut work) = rested(integrator, &self.system, parameters, initial, interrupt)?;
         if happenings.is_empty() {
             work += integrator.integrate(&at(first), &initial, times, states, interrupt)?;
             return Ok(work);
@@ -369,41 +370,6 @@ impl Simulation {
             }
         }
         Ok(work)
-    }
-
-    /// The steady state that `initial` leads to under the inputs before the start, where the system has one before it.
-    fn rested(
-        &self,
-        integrator: &mut Integrator,
-        parameters: &[f64],
-        initial: Vec<f64>,
-        interrupt: &Interrupt,
-    ) -> Result<(Vec<f64>, Work), solve::Error> {
-        let (mut state, mut work) = (initial, Work::default());
-        let Some(inputs) = &self.system.preequilibration else { return Ok((state, work)) };
-        let held: Vec<f64> = inputs.iter().flat_map(|value| [*value, 0.0]).collect();
-        let (mut from, mut until, mut is_last) = (0.0, FIRST * self.system.horizon, false);
-        for _ in 0..DOUBLINGS {
-            // Behind the inputs stands the time at which they were read.
-            let time = (!inputs.is_empty()).then_some(from);
-            let all: Vec<f64> = parameters.iter().chain(&held).copied().chain(time).collect();
-            let mut along = vec![0.0; 2 * self.size];
-            match integrator.integrate(&all, &state, &[from, until], &mut along, interrupt) {
-                // That is far behind the first interval, which is long already.
-                Err(solve::Error::TooManySteps { .. }) if from > 0.0 => {
-                    return Err(solve::Error::Given(restless(from)));
-                }
-                integrated => work += integrated?,
-            }
-            let after = along.split_off(self.size);
-            let is_still = is_still(&state, &after);
-            state = after;
-            if is_still && is_last {
-                return Ok((state, work));
-            }
-            (from, until, is_last) = (until, 2.0 * until, is_still);
-        }
-        Err(solve::Error::Given(restless(from)))
     }
 
     /// The state just before what is given every interval is given again, which the next finds as it was: interval after interval from `guess`.
@@ -505,29 +471,4 @@ impl Simulation {
 struct Simulated {
     trajectories: usize,
     steps: Work,
-}
-
-/// A thread's integrator.
-enum Integrator {
-    Adaptive(Box<Simulator>),
-    Fixed(&'static Stepper, f64),
-}
-
-impl Integrator {
-    /// From `initial` at `times[0]`, writes the states at `times [T]`.
-    fn integrate(
-        &mut self,
-        parameters: &[f64],
-        initial: &[f64],
-        times: &[f64],
-        states: &mut [f64],
-        interrupt: &Interrupt,
-    ) -> Result<Work, solve::Error> {
-        match self {
-            Integrator::Adaptive(simulator) => simulator.integrate(parameters, initial, times, states, interrupt),
-            Integrator::Fixed(stepper, step) => {
-                (stepper.integrate)(parameters, initial, times, *step, states, interrupt)
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::experiment::Rollout;
-use super::fitter::Fitter;
+use super::fitter::{FAR, Fitter};
 use super::scatter::Scatter;
 use crate::estimate::serial_correlation::SerialCorrelation;
 
@@ -36,6 +36,13 @@ impl Fitter<'_> {
     pub(crate) fn knows_noise(&self, channel: usize) -> bool {
         let of_channel = self.measured.map(|measured| &measured.channels[channel]);
         of_channel.is_some_and(|it| !it.noise.is_estimated() && it.is_shared == [false; 2])
+    }
+
+    /// A channel of which nothing tells the noise, which is not named either.
+    pub(crate) fn unknown_noise(&self, rollout: &Rollout) -> Option<usize> {
+        let channel = self.hidden_resolution().filter(|&channel| !self.knows_noise(channel))?;
+        let least = FAR * self.physics.rtol * self.experiment.scales[channel];
+        (self.residual_size(rollout, channel) <= least).then_some(channel)
     }
 
     /// The first channel of known noise whose residuals that noise does not explain.

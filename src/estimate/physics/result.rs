@@ -3,7 +3,7 @@
 use nalgebra::DMatrix;
 
 use super::coordinates::Coordinate;
-use super::experiment::{Experiment, Rollout};
+use super::experiment::Experiment;
 use super::fitter::{End, FAR, Fitter, Iterate, Maximum};
 use super::search::{Best, Search};
 use super::unknowns::OwnValue;
@@ -378,13 +378,6 @@ impl Fitter<'_> {
             return Some((Status::AtBound, reasons.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
         misfit.map(|reason| (Status::Misfit, reason))
-    }
-
-    /// A channel of which nothing tells the noise, which is not named either.
-    fn unknown_noise(&self, rollout: &Rollout) -> Option<usize> {
-        let channel = self.hidden_resolution().filter(|&channel| !self.knows_noise(channel))?;
-        let least = FAR * self.physics.rtol * self.experiment.scales[channel];
-        (self.residual_size(rollout, channel) <= least).then_some(channel)
     }
 
     /// Why the likelihood has no maximum, in words; none where it has one.
