@@ -51,6 +51,7 @@ pub mod train;
 pub mod estimate;
 pub mod forecast;
 pub mod library;
+pub mod score;
 pub mod report;
 pub mod pipeline;
 pub mod archive;

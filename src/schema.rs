@@ -47,8 +47,8 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// The format of datasets that this build writes.
-    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    /// The format of datasets that this build writes. Since 2.2 they may say who made them, and how they are cited.
+    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
     pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 3 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the

@@ -307,6 +307,7 @@ fn help_texts() {
         "show",
         "import",
         "predict",
+        "score",
         "schema",
         "list",
         "dataset",

@@ -13,6 +13,7 @@ use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
 use super::report_arguments::Report;
+use super::score_arguments::Score;
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::HAS_TORCH;
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Model(ModelCommand),
     Import(Import),
     Predict(Predict),
+    Score(Score),
     Check(Check),
     Show(Show),
     Report(Report),
@@ -85,6 +87,7 @@ impl Command {
             Command::Shard(command) => command.wants_json(),
             Command::Model(command) => command.wants_json(),
             Command::Predict(command) => command.json,
+            Command::Score(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
             Command::Report(_)
@@ -96,6 +99,7 @@ impl Command {
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
+            Command::Dataset(DatasetCommand::Publish(command)) => command.json,
             Command::Dataset(DatasetCommand::Verify(command)) => command.json,
             Command::Dataset(DatasetCommand::Show(command)) => command.json,
             Command::Dataset(

@@ -10,6 +10,7 @@ pub(crate) mod compute_arguments;
 pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
 pub(crate) mod report_arguments;
+pub(crate) mod score_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -30,6 +31,7 @@ pub(crate) mod model_drift;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
+pub(crate) mod score;
 pub(crate) mod list;
 pub(crate) mod predict_table;
 pub(crate) mod predict_common;
@@ -78,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
+        Command::Score(command) => score::score(&command),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Report(command) => report::report(&command),
