@@ -52,6 +52,7 @@ pub mod tensorboard;
 pub mod estimate;
 pub mod forecast;
 pub mod library;
+pub mod score;
 pub mod report;
 pub mod pipeline;
 pub mod archive;

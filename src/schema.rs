@@ -47,7 +47,7 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// The format of datasets that this build writes. Since 2.2 there is a split `calibrate`.
+    /// The format of datasets that this build writes. Since 2.2 there is a split `calibrate`, and they may say who made them and how they are cited.
     pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
     /// Since 2.4 the map may know the model's own error, environments may be inferred, and the rule may be `ncf`.

@@ -311,6 +311,7 @@ fn help_texts() {
         "show",
         "import",
         "predict",
+        "score",
         "schema",
         "list",
         "dataset",

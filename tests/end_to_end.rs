@@ -21,6 +21,10 @@ mod invariance;
 mod predicted;
 #[path = "end_to_end/processors.rs"]
 mod processors;
+#[path = "end_to_end/published.rs"]
+mod published;
+#[path = "end_to_end/score.rs"]
+mod score;
 #[path = "end_to_end/sealed.rs"]
 mod sealed;
 

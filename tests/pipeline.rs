@@ -110,6 +110,7 @@ fn dataset_manifest(stage: Stage, configuration: Value, seed: u64) -> Value {
         import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: Vec::new(),
+        publication: Default::default(),
         data_tolerance: None,
         splits: Default::default(),
         files: Vec::new(),

@@ -14,6 +14,7 @@ use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
 use super::report_arguments::{Report, Results};
+use super::score_arguments::Score;
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::HAS_TORCH;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Model(ModelCommand),
     Import(Import),
     Predict(Predict),
+    Score(Score),
     Check(Check),
     Show(Show),
     Report(Report),
@@ -88,6 +90,7 @@ impl Command {
             Command::Shard(command) => command.wants_json(),
             Command::Model(command) => command.wants_json(),
             Command::Predict(command) => command.json,
+            Command::Score(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
             Command::Compare(command) => command.json,
@@ -101,6 +104,7 @@ impl Command {
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
+            Command::Dataset(DatasetCommand::Publish(command)) => command.json,
             Command::Dataset(DatasetCommand::Verify(command)) => command.json,
             Command::Dataset(DatasetCommand::Show(command)) => command.json,
             Command::Dataset(

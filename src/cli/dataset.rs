@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::json;
 
 use super::check::check;
-use super::dataset_arguments::{DatasetCommand, Diff, Export, Merge, Regenerate, SplitDataset};
+use super::dataset_arguments::{DatasetCommand, Diff, Export, Merge, Publish, Regenerate, SplitDataset};
 use super::output::{complain, number, print, print_json};
 use super::show::show_dataset;
 use super::signals;
 use super::terminal::{Style, Terminal};
 use super::threads::start_threads;
 use crate::dataset;
-use crate::dataset::{Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
+use crate::dataset::{Dataset, Difference, Manifest, Missed, diff, is_selected, merge, missed, seal, select};
 use crate::pipeline::{Error, sweep_directories};
 use crate::problems::many;
 use crate::{generate, progress};
@@ -22,6 +22,8 @@ use crate::{generate, progress};
 const MOST_NAMES: usize = 5;
 /// Exit code if two datasets differ.
 const DIFFERENT: u8 = 3;
+/// Exit code if a dataset lacks what others want.
+const UNFIT: u8 = 3;
 
 pub(crate) fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     match command {
@@ -37,6 +39,7 @@ pub(crate) fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error
         }
         DatasetCommand::Diff(command) => compare(command),
         DatasetCommand::Regenerate(command) => regenerate(command, quiet),
+        DatasetCommand::Publish(command) => publish(command),
     }
 }
 
@@ -177,6 +180,21 @@ fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
         ));
     }
     Ok(if same { 0 } else { DIFFERENT })
+}
+
+fn publish(command: &Publish) -> Result<u8, Error> {
+    let Missed { damage, problems } = missed(&command.dataset)?;
+    let path = command.dataset.display();
+    if command.json {
+        print_json(&json!({ "dataset": command.dataset, "damage": damage, "problems": problems }));
+    } else if damage.is_empty() && problems.is_empty() {
+        print(&format!("{path}: nothing is missing\n"));
+    } else {
+        damage.iter().for_each(|problem| complain(problem));
+        problems.iter().for_each(|problem| complain(&problem.to_string()));
+        complain(&format!("error: {path}: {}", many((damage.len() + problems.len()) as u64, "problem")));
+    }
+    Ok(if damage.is_empty() && problems.is_empty() { 0 } else { UNFIT })
 }
 
 fn refuse_existing(path: &Path) -> Result<(), Error> {

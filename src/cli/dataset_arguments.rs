@@ -26,6 +26,7 @@ pub(crate) enum DatasetCommand {
     Export(Export),
     Diff(Diff),
     Regenerate(Regenerate),
+    Publish(Publish),
 }
 
 const SEAL_EXAMPLES: &str = "\
@@ -168,6 +169,28 @@ pub(crate) struct Regenerate {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the result, or the error, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PUBLISH_EXAMPLES: &str = "\
+Example:
+  paramill dataset publish --check datasets/lv-demo
+
+What the Hugging Face hub, an archive such as Zenodo and readers of Croissant would miss is told, all at once, and whether the files are
+whole. The exit code is 3 if there is anything, else 0. Uploading is left to their own tools.";
+
+/// Say what a hub or an archive would miss of a dataset
+#[derive(Debug, Args)]
+#[command(after_help = PUBLISH_EXAMPLES)]
+pub(crate) struct Publish {
+    /// Check alone, which is all that is done
+    #[arg(long, required = true)]
+    pub check: bool,
+    /// The dataset
+    #[arg(value_name = "DIR")]
+    pub dataset: PathBuf,
+    /// Print what is missing as one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -11,6 +11,7 @@ pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
 pub(crate) mod report_arguments;
 pub(crate) mod compare_arguments;
+pub(crate) mod score_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -38,6 +39,7 @@ pub(crate) mod model_drift;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
+pub(crate) mod score;
 pub(crate) mod list;
 pub(crate) mod predict_table;
 pub(crate) mod predict_common;
@@ -86,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
+        Command::Score(command) => score::score(&command),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Report(command) => report::report(&command),

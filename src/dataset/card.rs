@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::manifest::{Manifest, SplitSummary};
+use super::publication::Publication;
 use super::store::Store;
 use crate::schema::{Input, Quantity, Split};
 
@@ -45,6 +46,7 @@ pub(crate) fn text(manifest: &Manifest) -> String {
     splits(manifest, missing, &mut card);
     treatments(manifest, &mut card);
     making(manifest, &mut card);
+    citation(&manifest.publication, &mut card);
     loading(manifest, &mut card);
     card
 }
@@ -151,6 +153,24 @@ fn making(manifest: &Manifest, card: &mut String) {
         }
     }
     let _ = write!(card, "\nSettings:\n\n```json\n{:#}\n```\n", provenance.configuration);
+}
+
+fn citation(publication: &Publication, card: &mut String) {
+    let Publication { version, creators, citation, published, .. } = publication;
+    if publication.is_empty() {
+        return;
+    }
+    card.push_str("\n## Citation\n\n");
+    let by = (!creators.is_empty()).then(|| creators.join(", "));
+    for (what, text) in [("By", &by), ("Version", version), ("Published", published), ("DOI", &publication.url())] {
+        if let Some(text) = text {
+            let _ = writeln!(card, "- {what}: {}", cell(text));
+        }
+    }
+    if let Some(text) = citation {
+        // Fences of text may stand in it.
+        let _ = write!(card, "\n````text\n{}\n````\n", text.trim_end().replace("````", "` ` ` `"));
+    }
 }
 
 fn loading(manifest: &Manifest, card: &mut String) {

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::copy_progress::{CopyProgress, batch_length};
 use super::error::Error;
 use super::manifest::{Manifest, Parent, Provenance};
+use super::publication::Publication;
 use super::reader::Dataset;
 use super::rules::{Population, parameters_problem};
 use super::writer::Writer;
@@ -139,6 +140,8 @@ fn described(source: &Manifest, directory: &Path) -> Manifest {
     Manifest {
         format: FormatVersion::DATASET,
         name,
+        // What is said of a dataset is not said of parts of it.
+        publication: Publication::default(),
         import_report: Vec::new(),
         splits: BTreeMap::new(),
         files: Vec::new(),

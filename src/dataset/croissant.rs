@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use super::manifest::Manifest;
+use super::publication::Publication;
 use super::store::Store;
 use crate::schema::{Between, Input, Split};
 
@@ -29,10 +30,22 @@ pub(crate) fn text(manifest: &Manifest) -> String {
         "description": manifest.description,
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "license": manifest.license,
-        "version": "1.0.0",
+        "version": manifest.publication.version.as_deref().unwrap_or("1.0.0"),
         "distribution": distribution,
         "recordSet": record_sets,
     });
+    let Publication { creators, citation, published, .. } = &manifest.publication;
+    if !creators.is_empty() {
+        let people = creators.iter().map(|name| json!({ "@type": "sc:Person", "name": name }));
+        document["creator"] = people.collect();
+    }
+    let texts =
+        [("citeAs", citation.clone()), ("url", manifest.publication.url()), ("datePublished", published.clone())];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            document[key] = text.into();
+        }
+    }
     if manifest.description.is_empty() {
         document["description"] = manifest.name.as_str().into();
     }

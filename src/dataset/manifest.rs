@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::file_entry::{FileEntry, path_problem};
 use super::layout::{RESERVED, data_file, shards_of_first};
+use super::publication::Publication;
 use super::store::Store;
 use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape, TOOL, algorithm};
 
@@ -28,6 +29,9 @@ pub struct Manifest {
     pub description: String,
     /// SPDX expression or `unknown`.
     pub license: String,
+    /// Who made it, and how it is cited; absent where nothing is said.
+    #[serde(default, skip_serializing_if = "Publication::is_empty")]
+    pub publication: Publication,
     /// What made it.
     pub provenance: Provenance,
     /// Unit of all times.
@@ -155,6 +159,7 @@ impl Manifest {
             name: String::new(),
             description: String::new(),
             license: String::new(),
+            publication: Publication::default(),
             provenance: Provenance::new("import", serde_json::Value::Null, None, Vec::new()),
             time_unit: time_unit.to_owned(),
             channels,

@@ -19,6 +19,8 @@ const FEW: usize = 3;
 pub(crate) struct Resolution {
     /// `sigma`, in the unit of the values.
     pub std_dev: f64,
+    /// Whether there are several values, and all are the same.
+    pub is_constant: bool,
     /// Whether all values are the same, with all digits, so that `sigma` says nothing.
     pub is_hidden: bool,
 }
@@ -34,7 +36,7 @@ pub(crate) fn resolution(values: impl Iterator<Item = f64> + Clone) -> Resolutio
     };
     let first = values.clone().next();
     let is_constant = values.clone().count() >= FEW && values.clone().all(|value| Some(value) == first);
-    Resolution { std_dev: spacing / 12.0_f64.sqrt(), is_hidden: is_constant && decimals.is_none() }
+    Resolution { std_dev: spacing / 12.0_f64.sqrt(), is_constant, is_hidden: is_constant && decimals.is_none() }
 }
 
 /// The fewest decimals that write every value; none where one has more digits than a rounded decimal.
@@ -67,14 +69,17 @@ mod tests {
 
     #[test]
     fn decimals_and_floating_point_numbers_are_told_apart() {
-        let of_decimals = |q: f64| Resolution { std_dev: q / 12.0_f64.sqrt(), is_hidden: false };
+        let of_decimals = |q: f64| Resolution { std_dev: q / 12.0_f64.sqrt(), is_constant: false, is_hidden: false };
         assert_eq!(of(&[84.4, 70.0, -0.3]), of_decimals(0.1));
         assert_eq!(of(&[1.0, 250.0, 0.0]), of_decimals(1.0));
-        assert_eq!(of(&[0.7; 9]), of_decimals(0.1));
+        assert_eq!(of(&[0.7; 9]), Resolution { is_constant: true, ..of_decimals(0.1) });
         assert_eq!(of(&[3.2e-9, 4e-10]), of_decimals(1e-10));
         assert_eq!(of(&[]), of_decimals(1.0));
         let third = of(&[1.0 / 3.0, 2.0, 0.1]);
-        assert_eq!(third, Resolution { std_dev: 2.0 * f64::EPSILON / 12.0_f64.sqrt(), is_hidden: false });
+        assert_eq!(
+            third,
+            Resolution { std_dev: 2.0 * f64::EPSILON / 12.0_f64.sqrt(), is_constant: false, is_hidden: false }
+        );
         let single = of(&[f64::from(0.1_f32), f64::from(0.7_f32)]);
         approx::assert_relative_eq!(single.std_dev, 0.7 * 1.192e-7 / 12.0_f64.sqrt(), max_relative = 1e-3);
     }

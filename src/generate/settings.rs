@@ -10,6 +10,7 @@ use super::amounts::Amounts;
 use super::course::Course;
 use super::observation::Observation;
 use super::samples::sample_count;
+use crate::dataset::Publication;
 use crate::problems::Problem;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, RODAS5P, TSIT5, Tableau, Tolerance};
@@ -33,6 +34,9 @@ pub struct Settings {
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
+    /// Who made the dataset, and how it is cited, for those who find it where it is published.
+    #[serde(default, skip_serializing_if = "Publication::is_empty")]
+    pub publication: Publication,
     /// Adaptive method of integration; `dop853` where absent. Where a trajectory turns out to be stiff, `rodas5p`, a method for stiff systems,
     /// takes over from it by itself; it may also be named, for systems whose derivatives are known. Not for systems with an integrator of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -447,6 +447,7 @@ impl Simulation {
                 self.system.name, self.system.description, self.preset.description
             ),
             license: license.clone(),
+            publication: self.settings.publication.clone(),
             provenance: Provenance::new(
                 "generate",
                 serde_json::to_value(&self.settings).unwrap_or_default(),

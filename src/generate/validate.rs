@@ -24,6 +24,7 @@ impl Settings {
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Problems::default();
         self.check_scalars(&mut problems);
+        problems.extend(self.publication.problems().into_iter().map(|problem| problem.within("publication")));
         let system = match self.find_system() {
             Ok(system) => system,
             Err(of_system) => {

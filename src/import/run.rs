@@ -122,6 +122,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         name: settings.dataset.clone(),
         description: settings.description.clone(),
         license: settings.license.clone(),
+        publication: settings.publication.clone(),
         provenance: Provenance::new("import", configuration, settings.splits.seed, loaded.parents.clone()),
         time_unit: settings.time_unit.clone(),
         channels: settings.state_quantities(),

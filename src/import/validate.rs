@@ -46,6 +46,7 @@ impl Settings {
         repeated_columns(self, &mut report);
         parameters(self, &mut report);
         splits(&self.splits, &mut report);
+        problems.extend(self.publication.problems().into_iter().map(|problem| problem.within("import.publication")));
         problems
     }
 }

@@ -28,6 +28,7 @@ pub fn manifest() -> Manifest {
         import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "s-1", "Predation rate"), Quantity::new("delta", "s-1", "Growth rate")],
+        publication: Default::default(),
         data_tolerance: Some(1e-9),
         splits: Default::default(),
         files: Vec::new(),

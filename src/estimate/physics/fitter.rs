@@ -302,8 +302,11 @@ impl Fitter<'_> {
         let is_pooled = residuals.iter().any(|of| !of.is_empty() && (of.len() as f64) * free < FEW);
         if is_pooled {
             // Residuals that are rounding alone say nothing of the others.
-            let is_rounding =
-                |channel: &usize| self.residual_size(rollout, *channel) <= experiment.resolutions[*channel].std_dev;
+            let is_rounding = |channel: &usize| {
+                let least = (FAR * self.physics.rtol * experiment.scales[*channel])
+                    .max(experiment.resolutions[*channel].std_dev);
+                self.residual_size(rollout, *channel) <= least
+            };
             let of_noise: Vec<usize> = (0..c).filter(|channel| !is_rounding(channel)).collect();
             let of_noise = if of_noise.is_empty() { (0..c).collect() } else { of_noise };
             let pooled: Vec<f64> = of_noise.into_iter().flat_map(|channel| residuals[channel].clone()).collect();

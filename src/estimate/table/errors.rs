@@ -11,19 +11,19 @@ use crate::schema::Trajectory;
 
 /// A running mean.
 #[derive(Default)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     sum: f64,
     pub count: usize,
 }
 
 impl Mean {
-    pub(super) fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;
     }
 
     /// None of no values.
-    pub(super) fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 }

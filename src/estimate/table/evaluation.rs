@@ -96,16 +96,37 @@ impl Evaluation {
         if split == Split::Adapt {
             self.mse_adaptation = tally.test_mse.mean();
         }
-        if self.parameter_split != Some(Split::Grid) && tally.overall.count > 0 {
+        if self.parameter_split != Some(Split::Grid) && tally.of_parameters.overall.count > 0 {
+            let ParameterErrors { in_hull, out_of_hull, overall } = &tally.of_parameters;
             self.parameter_split = Some(split);
-            self.param_mape_in_hull = tally.in_hull.mean();
-            self.param_mape_out_of_hull = tally.out_of_hull.mean();
-            self.param_mape_overall = tally.overall.mean();
+            self.param_mape_in_hull = in_hull.mean();
+            self.param_mape_out_of_hull = out_of_hull.mean();
+            self.param_mape_overall = overall.mean();
             self.coverage = tally.coverage();
             self.error_over_bound_in_hull = tally.over_bound[0].mean().map(f64::sqrt);
             self.error_over_bound_overall = tally.over_bound[1].mean().map(f64::sqrt);
-            self.environments_in_hull = Some(tally.in_hull.count);
-            self.environments_out_of_hull = Some(tally.out_of_hull.count);
+            self.environments_in_hull = Some(in_hull.count);
+            self.environments_out_of_hull = Some(out_of_hull.count);
+        }
+    }
+}
+
+/// Mean errors of the parameters of environments, in percent.
+#[derive(Default)]
+pub(crate) struct ParameterErrors {
+    pub in_hull: Mean,
+    pub out_of_hull: Mean,
+    pub overall: Mean,
+}
+
+impl ParameterErrors {
+    /// Adds the error of an environment, which lies in the hull of the training ones or not, where that is known.
+    pub(crate) fn add(&mut self, mape: f64, in_hull: Option<bool>) {
+        self.overall.add(mape);
+        match in_hull {
+            Some(true) => self.in_hull.add(mape),
+            Some(false) => self.out_of_hull.add(mape),
+            None => {}
         }
     }
 }
@@ -115,9 +136,7 @@ impl Evaluation {
 pub(crate) struct Tally {
     statuses: BTreeMap<Status, usize>,
     test_mse: Mean,
-    in_hull: Mean,
-    out_of_hull: Mean,
-    overall: Mean,
+    of_parameters: ParameterErrors,
     /// Percentage of parameters whose interval holds the true value, by level: in the hull and overall.
     covered: [[Mean; 2]; LEVELS.len()],
     /// Squared error over bound, in the hull and overall.
@@ -131,12 +150,7 @@ impl Tally {
             self.test_mse.add(mse);
         }
         if let Some(mape) = row.parameter_mape() {
-            self.overall.add(mape);
-            match row.in_hull {
-                Some(true) => self.in_hull.add(mape),
-                Some(false) => self.out_of_hull.add(mape),
-                None => {}
-            }
+            self.of_parameters.add(mape, row.in_hull);
         }
         if !row.status.is_failure() {
             let quantiles = LEVELS.map(|level| quantile(level, row.degrees_of_freedom));

@@ -208,13 +208,18 @@ pub struct Row {
     pub in_hull: Option<bool>,
 }
 
+/// Mean absolute percentage error (percent) of estimates over those whose true value is known and not zero; none if one is missing, or none is known.
+pub(crate) fn parameter_mape(estimates: impl Iterator<Item = (f64, Option<f64>)>) -> Option<f64> {
+    let mut mean = Mean::default();
+    let known = estimates.filter_map(|(value, truth)| Some((value, truth.filter(|&truth| truth != 0.0)?)));
+    known.for_each(|(value, truth)| mean.add(100.0 * ((value - truth) / truth).abs()));
+    mean.mean().filter(|mape| mape.is_finite())
+}
+
 impl Row {
     /// Mean absolute percentage error (percent) over the parameters whose true value is known and not zero; none if an estimate is missing.
     pub fn parameter_mape(&self) -> Option<f64> {
-        let known = self.parameters.iter().filter_map(|it| Some((it.value, it.truth.filter(|&truth| truth != 0.0)?)));
-        let mut mean = Mean::default();
-        known.for_each(|(value, truth)| mean.add(100.0 * ((value - truth) / truth).abs()));
-        mean.mean().filter(|mape| mape.is_finite())
+        parameter_mape(self.parameters.iter().map(|it| (it.value, it.truth)))
     }
 
     /// Sets the Cramér-Rao bounds `[d_p]`.

@@ -7,6 +7,7 @@ use super::events::{EqualTimes, EventInput};
 use super::side_table::{Parameter, SideTable};
 use super::splits::Splits;
 use super::table::Table;
+use crate::dataset::Publication;
 use crate::schema::{Between, Input, Quantity};
 
 /// How archived files become a dataset.
@@ -57,6 +58,9 @@ pub struct Settings {
     /// Licence of the data: an SPDX expression, or `unknown`.
     #[serde(default = "unknown_license")]
     pub license: String,
+    /// Who made the dataset, and how it is cited, for those who find it where it is published.
+    #[serde(default, skip_serializing_if = "Publication::is_empty")]
+    pub publication: Publication,
     /// Unit of all times, in UDUNITS spelling.
     pub time_unit: String,
     /// The files with the trajectories.

@@ -100,10 +100,14 @@ impl<'a> Objective<'a> {
                     shared.push((bounds.len() - 1, unit.ln()));
                     return Parameter::Estimated { index: bounds.len() - 1, unit };
                 }
-                let of_others = kinds.iter().find(|it| is_common && (it.0, it.1) == (kind, which)).map(|it| it.2);
+                // One value at all samples says nothing of the noise of the others.
+                let joins = is_common && (!experiment.resolutions[channel].is_constant || is_hidden(channel));
+                let of_others = kinds.iter().find(|it| joins && (it.0, it.1) == (kind, which)).map(|it| it.2);
                 let index = of_others.unwrap_or_else(|| {
                     bounds.push((low.ln(), high.ln()));
-                    kinds.push((kind, which, bounds.len() - 1));
+                    if !experiment.resolutions[channel].is_constant || is_hidden(channel) {
+                        kinds.push((kind, which, bounds.len() - 1));
+                    }
                     bounds.len() - 1
                 });
                 Parameter::Estimated { index, unit }
