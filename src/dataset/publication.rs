@@ -54,21 +54,14 @@ impl Publication {
         let is_line = |text: &String| !text.trim().is_empty() && !text.contains(char::is_control);
         let is_text = |text: &String| !text.trim().is_empty() && !text.contains('\0');
         let of = |text: &Option<String>| text.clone().unwrap_or_default();
-        let checks: [(&str, &Option<String>, &dyn Fn(&String) -> bool, &str); 4] = [
-            ("version", &self.version, &is_version, "three numbers, such as \"1.0.0\""),
-            ("citation", &self.citation, &is_text, "some text"),
-            ("doi", &self.doi, &is_doi, "a DOI alone, such as \"10.5281/zenodo.1234567\""),
-            ("published", &self.published, &is_day, "a day, such as \"2026-11-30\""),
-        ];
-        for (key, value, is_right, expected) in checks {
-            problems.require(
-                value.as_ref().is_none_or(is_right),
-                key,
-                format!("{:?}", of(value)),
-                expected,
-                "correct it",
-            );
-        }
+        let mut require = |key: &str, value: &Option<String>, is_right: &dyn Fn(&String) -> bool, expected: &str| {
+            let found = format!("{:?}", of(value));
+            problems.require(value.as_ref().is_none_or(is_right), key, found, expected, "correct it");
+        };
+        require("version", &self.version, &is_version, "three numbers, such as \"1.0.0\"");
+        require("citation", &self.citation, &is_text, "some text");
+        require("doi", &self.doi, &is_doi, "a DOI alone, such as \"10.5281/zenodo.1234567\"");
+        require("published", &self.published, &is_day, "a day, such as \"2026-11-30\"");
         for (index, name) in self.creators.iter().enumerate() {
             let key = format!("creators.{index}");
             problems.require(is_line(name), key, format!("{name:?}"), "a name on one line", "correct it");

@@ -40,9 +40,16 @@ impl Fitter<'_> {
 
     /// A channel of which nothing tells the noise, which is not named either.
     pub(crate) fn unknown_noise(&self, rollout: &Rollout) -> Option<usize> {
-        let channel = self.hidden_resolution().filter(|&channel| !self.knows_noise(channel))?;
-        let least = FAR * self.physics.rtol * self.experiment.scales[channel];
-        (self.residual_size(rollout, channel) <= least).then_some(channel)
+        // One whose own noise is to be estimated has no other channel to tell it.
+        let is_alone = |channel: usize| self.measured.is_some_and(|it| it.channels[channel].noise.is_estimated());
+        let resolutions = self.experiment.resolutions.iter().enumerate();
+        let hidden = resolutions.filter(|(_, it)| it.is_hidden).map(|(channel, _)| channel);
+        let mut alone = self.hidden_resolution().into_iter().chain(hidden.filter(|&channel| is_alone(channel)));
+        let is_exact = |channel: usize| {
+            let least = FAR * self.physics.rtol * self.experiment.scales[channel];
+            self.residual_size(rollout, channel) <= least
+        };
+        alone.find(|&channel| !self.knows_noise(channel) && is_exact(channel))
     }
 
     /// The first channel of known noise whose residuals that noise does not explain.
