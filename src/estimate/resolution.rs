@@ -89,7 +89,7 @@ mod tests {
     fn rounded_values_have_their_decimals() {
         for decimals in 0..8 {
             let power = 10.0_f64.powi(decimals);
-            let values = (1..2000).map(|i| (f64::from(i) * 7.3137 * power).round() / power);
+            let values = (1..2000).map(|i| (f64::from(i) * 7.313_712_345_679 * power).round() / power);
             let q = power.recip();
             approx::assert_relative_eq!(resolution(values).std_dev, q / 12.0_f64.sqrt(), max_relative = 1e-12);
         }

@@ -172,8 +172,8 @@ fn crafted_manifests_are_refused_by_file_and_key() {
         ("/solver", json!("rk5"), "`solver` is \"rk5\"; expected one of \"euler\", \"rk4\", \"rk38\""),
         ("/files/0/path", json!("../weights.safetensors"), "`files` lists"),
         ("/files", json!([]), "`files` lists"),
-        ("/format/major", json!(9), "format 9.3; expected 2.x; a newer version of paramill"),
-        ("/format/major", json!(1), "format 1.3; expected 2.x; make it again"),
+        ("/format/major", json!(9), "format 9.4; expected 2.x; a newer version of paramill"),
+        ("/format/major", json!(1), "format 1.4; expected 2.x; make it again"),
         ("/kind", json!("models"), "kind `models`"),
     ] {
         let problems = said_of("manifest.json", pointer, value.clone()).join("\n");
