@@ -92,7 +92,7 @@ fn every_combination_is_a_pipeline_of_its_own_and_all_stand_in_one_table() {
     assert_eq!(figure(3, "mse_adaptation"), estimates["evaluation"]["mse_adaptation"].as_f64().unwrap());
     assert_eq!(results["cells"][0]["published"][0]["value"], 1e-5);
     let means = [0, 2].map(|at| (figure(at, "mse_validation") + figure(at + 1, "mse_validation")) / 2.0);
-    let best = if means[0] < means[1] { "small" } else { "wide" };
+    let best = if means[0] < means[1] { "network small" } else { "network wide" };
     assert_eq!(run["best"]["name"], best);
 
     let page = fs::read_to_string(root.join("runs/pairs/report/index.html")).unwrap();

@@ -194,7 +194,17 @@ impl SweepResults {
         if done.len() < 2 || done.iter().any(|group| datasets(group) != first) {
             return None;
         }
-        let of = |group: &&Group<'_>| Some((group.name(), group.spread("mse_validation")?.mean));
+        let axes = self.compared();
+        let said = |group: &&Group<'_>| match axes.is_empty() {
+            true => group.name(),
+            false => axes
+                .iter()
+                .zip(&group.labels)
+                .map(|(axis, label)| format!("{axis} {label}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let of = |group: &&Group<'_>| Some((said(group), group.spread("mse_validation")?.mean));
         done.iter().filter_map(of).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -362,9 +372,15 @@ impl SweepResults {
             };
             let plot = Plot { left, top: 30.0 + down * f64::from(drawn), width, height, x, y };
             plot.frame(&mut canvas, "");
-            let entries = [(Key::Dot("p-dots-0"), "a cell"), (Key::Diamond("p-mark-known"), "published")];
-            let has_published = groups.iter().any(|group| group.published(figure).is_some());
-            legend_row(&mut canvas, (left, plot.top - 14.0), &entries[..if has_published { 2 } else { 1 }]);
+            let mut entries = vec![(Key::Dot("p-dots-0"), "a cell")];
+            let any = |is: &dyn Fn(&Group<'_>) -> bool| groups.iter().any(is);
+            if any(&|group| group.spread(figure).is_some_and(|it| it.runs > 1)) {
+                entries.push((Key::Line("p-heavy"), "mean"));
+            }
+            if any(&|group| group.published(figure).is_some()) {
+                entries.push((Key::Diamond("p-mark-known"), "published"));
+            }
+            legend_row(&mut canvas, (left, plot.top - 14.0), &entries);
             for (index, group) in groups.iter().enumerate() {
                 let at = numbers.as_ref().map_or(index as f64 + 1.0, |numbers| numbers[index]);
                 let mut dots = Path::new();
@@ -545,7 +561,7 @@ mod tests {
         ]);
         let spread = it.groups()[0].spread("mse_in_domain").unwrap();
         assert_eq!(spread, Spread { mean: 4.0, std_dev: Some(8f64.sqrt()), runs: 2 });
-        assert_eq!(it.best().map(|(name, _)| name), Some("b".to_owned()));
+        assert_eq!(it.best().map(|(name, _)| name), Some("rule b".to_owned()));
         let page = results_page(&[it.clone()]);
         assert!(
             page.contains("| c | 2.00×10⁻⁹ | 1.00×10⁻⁹ | 1 of 2 | – |") && page.contains("5 of 6 cells were run"),
