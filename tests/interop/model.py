@@ -78,7 +78,8 @@ def check_table(path, manifest, d):
     parameters = [parameter["name"] for parameter in manifest["parameters"]]
     for parameter in manifest["parameters"]:
         name = parameter["name"]
-        names += [name] + [f"{name}_{what}" for what in ["standard_error", "lower", "upper", "crlb", "true"]]
+        columns = ["standard_error", "lower", "upper", "crlb", "true", "model_error", "degrees_of_freedom"]
+        names += [name] + [f"{name}_{what}" for what in columns]
         assert table.schema.field(name).metadata[b"unit"].decode() == parameter["unit"]
     names += [f"correlation_{a}_{b}" for a, b in itertools.combinations(parameters, 2)]
     for what in ["noise", "autocorrelation"]:
