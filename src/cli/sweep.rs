@@ -1,4 +1,4 @@
-//! `paramill run`, `status`, `check`, `show` and `report` of a pipeline with `[sweep]`.
+//! `paramill run` of a pipeline with `[sweep]`.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn outcome_as_json(it: &CellOutcome) -> Value {
 }
 
 /// The table of the combinations, and the best of them.
-pub(crate) fn shown(results: &SweepResults) -> String {
+fn shown(results: &SweepResults) -> String {
     let mut text = table(&results.table());
     if let Some((best, error)) = results.best() {
         text.push_str(&format!("best by validation: {best} ({})\n", super::output::number(error)));

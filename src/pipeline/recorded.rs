@@ -28,6 +28,7 @@ use crate::atomic;
 use crate::digest::sha256;
 use crate::progress::{Event, Observer, Run};
 use crate::regular;
+use crate::report;
 use crate::schema::TOOL;
 
 /// Between two looks at a lock that another run holds.
@@ -214,8 +215,7 @@ fn figures(plan: &Plan) -> BTreeMap<String, f64> {
     let path = plan.report_directory().join("summary.json");
     let summary = Some(path).filter(|_| plan.has(Stage::Report)).and_then(|path| regular::read(&path).ok());
     let summary: Value = summary.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    let fields = summary.as_object().into_iter().flatten().filter(|(_, value)| value.is_f64());
-    fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+    report::figures_of(&summary)
 }
 
 /// Name of the machine, where the system tells it.

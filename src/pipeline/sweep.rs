@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::attempt::Attempt;
 use super::cells::{Cell, Sweep};
-use super::decide::Action;
+use super::decide::{Action, Decision};
 use super::error::Error;
 use super::executor::Executor;
 use super::plan::Plan;
@@ -17,9 +15,9 @@ use super::runner::{Options, preview};
 use super::stage::Stage;
 use super::sweep_settings::Axis;
 use crate::progress::{Event, Run};
-use crate::report::{CellResults, CellState, SweepResults};
+use crate::report::{CellResults, CellState, Summary, SweepResults};
 use crate::schema::TOOL;
-use crate::{atomic, checkpoint, estimate};
+use crate::{atomic, checkpoint, estimate, report};
 
 /// Exit codes from here on are of signals.
 const SIGNALS: u8 = 128;
@@ -35,11 +33,11 @@ pub struct CellOutcome {
     pub error: Option<Error>,
 }
 
-/// Runs these cells of the sweep as pipelines of their own, whatever becomes of one of them, and writes the results after each. A request to stop ends
-/// the sweep; the same command goes on from there.
+/// Runs these cells of the sweep as pipelines of their own, whatever becomes of one of them. A request to stop ends the sweep; the same command
+/// goes on from there.
 ///
 /// # Errors
-/// If results cannot be written.
+/// If the file of a cell cannot be written.
 pub fn run_cells(
     sweep: &Sweep,
     cells: &[&Cell],
@@ -70,12 +68,11 @@ pub fn run_cells(
 pub fn exit_code_of(outcomes: &[CellOutcome]) -> u8 {
     const SOME_FAILED: u8 = 4;
     let codes = || outcomes.iter().map(|it| it.exit_code);
-    match codes().next() {
-        None => 0,
-        Some(_) if codes().any(|code| code > SIGNALS) => codes().find(|code| *code > SIGNALS).unwrap_or(SIGNALS),
-        Some(first) if codes().all(|code| code == first) => first,
-        Some(_) => SOME_FAILED,
+    if let Some(signal) = codes().find(|code| *code > SIGNALS) {
+        return signal;
     }
+    let first = codes().next().unwrap_or(0);
+    if codes().all(|code| code == first) { first } else { SOME_FAILED }
 }
 
 impl Sweep {
@@ -121,9 +118,8 @@ impl Sweep {
 fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellResults {
     let plan = &cell.plan;
     let options = Options { stages: Vec::new(), force: Vec::new(), ..options.clone() };
-    let is_current = |decisions: Vec<super::decide::Decision>| {
-        decisions.iter().all(|it| matches!(it.action, Action::Keep | Action::Skip))
-    };
+    let is_current =
+        |decisions: Vec<Decision>| decisions.iter().all(|it| matches!(it.action, Action::Keep | Action::Skip));
     let is_done = preview(plan, &options, executor).is_ok_and(is_current);
     let stopped = plan.stages().into_iter().find_map(|stage| Attempt::read(plan, stage)?.stopped);
     // One that was asked to stop goes on from there.
@@ -159,24 +155,19 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
 
 /// The figures of the model and of the estimates.
 fn read_figures(plan: &Plan, results: &mut CellResults) {
+    let mut summary = Summary::default();
     if plan.train.is_some()
         && let Ok((model, _)) = checkpoint::Manifest::read(&plan.model_in_use())
     {
         results.training_steps = model.training.steps;
-        results.figures.insert("mse_validation".to_owned(), model.training.validation);
+        summary.mse_validation = Some(model.training.validation);
     }
     if plan.estimate.is_some()
         && let Ok((estimates, _)) = estimate::Manifest::read(&plan.estimates_directory())
     {
         results.environments = estimates.evaluation.environments;
         results.environments_failed = estimates.evaluation.environments_failed;
-        let figures = serde_json::to_value(&estimates.evaluation).unwrap_or(Value::Null);
-        let figures = figures.as_object().into_iter().flatten();
-        let is_error = |name: &str| name.contains("mse") || name.contains("mape") || name.starts_with("error_");
-        results.figures.extend(
-            figures
-                .filter(|(name, _)| is_error(name))
-                .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))),
-        );
+        summary.evaluation = estimates.evaluation;
     }
+    results.figures = report::figures_of(&serde_json::to_value(&summary).unwrap_or_default());
 }

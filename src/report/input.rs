@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::checkpoint::Inferred;
 use crate::estimate::physics::Profile;
@@ -40,6 +41,12 @@ pub struct Summary {
     pub training_steps: u64,
     /// Mean squared error on the validation split of the chosen model.
     pub mse_validation: Option<f64>,
+}
+
+/// The figures of a summary as JSON: those of its fields that are no counts.
+pub(crate) fn figures_of(summary: &Value) -> BTreeMap<String, f64> {
+    let fields = summary.as_object().into_iter().flatten().filter(|(_, value)| value.is_f64());
+    fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }
 
 /// A training environment after training.

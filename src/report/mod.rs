@@ -39,6 +39,7 @@ pub use drift::{Drift, DriftRun, Place, draw_drift};
 pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
+pub(crate) use input::figures_of;
 pub use input::{
     CheckBin, Event, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
     Published, Summary, Surroundings, Term, TrainingEnvironment,

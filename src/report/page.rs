@@ -68,7 +68,7 @@ h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.s
 ";
 
 /// Sorts, filters and downloads tables; the page shows all without it.
-pub(crate) const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = include_str!("page.js");
 
 /// Both palettes: light on screen and on paper, dark if the reader's system prefers it.
 fn palettes() -> String {
@@ -91,6 +91,14 @@ pub(crate) fn head(title: &str, style: &str) -> String {
         palettes(),
         LAYOUT,
         page_rules()
+    )
+}
+
+/// The end of a page with tables; `files`, in HTML, says where its figures are besides.
+pub(crate) fn foot(files: &str) -> String {
+    format!(
+        "</main>\n<footer>Made by Paramill {}. {files}</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
     )
 }
 
@@ -185,12 +193,9 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
             escape(input.effective_pipeline.trim_end())
         );
     }
-    let _ = write!(
-        page,
-        "</main>\n<footer>Made by Paramill {}. The figures are in <code>summary.json</code> and <code>comparison.csv</code>, \
-         the pictures beside this page as SVG and PNG.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
-    );
+    page.push_str(&foot(
+        "The figures are in <code>summary.json</code> and <code>comparison.csv</code>, the pictures beside this page as SVG and PNG.",
+    ));
     page
 }
 

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::input::Published;
 use super::number;
 use super::number::escape;
-use super::page::{SCRIPT, head};
+use super::page::{foot, head};
 use super::plot::{Key, Plot, legend_row};
 use super::side_by_side::Spread;
 use super::tables::{numeric, table, text};
@@ -437,11 +437,7 @@ impl SweepResults {
         }
         page.push_str("<h2 id=\"cells\">Cells</h2>\n");
         page.push_str(&self.cells_table());
-        let _ = write!(
-            page,
-            "</main>\n<footer>Made by Paramill {}. The figures are in <code>sweep.json</code>.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION")
-        );
+        page.push_str(&foot("The figures are in <code>sweep.json</code>."));
         page
     }
 

@@ -14,7 +14,7 @@ use crate::report::error::Error;
 use crate::report::figures::figure::counted;
 use crate::report::number;
 use crate::report::number::escape;
-use crate::report::page::{SCRIPT, head, section};
+use crate::report::page::{foot, head, section};
 use crate::report::tables::{numeric, table, text};
 use crate::{atomic, disk};
 
@@ -62,11 +62,7 @@ fn html(compared: &SideBySide) -> String {
     }
     section(&mut page, "runs", "The runs");
     page.push_str(&all_runs(compared));
-    let _ = write!(
-        page,
-        "</main>\n<footer>Made by Paramill {}. All figures are in <code>comparison.json</code>.</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
-    );
+    page.push_str(&foot("All figures are in <code>comparison.json</code>."));
     page
 }
 
