@@ -48,10 +48,12 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The format of datasets that this build writes. Since 2.2 there is a split `calibrate`, and they may say who made them and how they are cited.
-    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 2 };
+    /// Since 2.3 an axis in space may start elsewhere than at 0, and need not be periodic.
+    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 3 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
-    /// Since 2.4 the map may know the model's own error, environments may be inferred, and the rule may be `ncf`.
-    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 4 };
+    /// Since 2.4 the map may know the model's own error, environments may be inferred, and the rule may be `ncf`. Since 2.5
+    /// axes in space are as in datasets of 2.3.
+    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 5 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared
     /// say where they are not. Since 3.5 parameters have the model's own error and the degrees of freedom of their interval, and values of trajectories
@@ -146,7 +148,7 @@ impl Between {
     }
 }
 
-/// A regular periodic grid in space, on which every channel is a field.
+/// A regular grid in space, on which every channel is a field.
 ///
 /// A sample's state is then `[C, n_1, .., n_k]`, row-major, with `n_i` the counts of the axes in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -156,7 +158,7 @@ pub struct Grid {
     pub axes: Vec<GridAxis>,
 }
 
-/// One periodic axis of a [`Grid`]: points at `0, spacing, .., (count - 1) spacing`; the point after the last is the first.
+/// One axis of a [`Grid`]: points at `start, start + spacing, .., start + (count - 1) spacing`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridAxis {
@@ -168,6 +170,43 @@ pub struct GridAxis {
     pub count: usize,
     /// Distance between neighbouring points, in `unit`.
     pub spacing: f64,
+    /// Coordinate of the first point, in `unit`. Nothing that is computed depends on it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: f64,
+    /// What lies beyond the first and the last point.
+    #[serde(default, skip_serializing_if = "Boundary::is_periodic")]
+    pub boundary: Boundary,
+}
+
+impl GridAxis {
+    /// A periodic axis from 0.
+    pub fn periodic(name: impl Into<String>, unit: impl Into<String>, count: usize, spacing: f64) -> Self {
+        GridAxis { name: name.into(), unit: unit.into(), count, spacing, start: 0.0, boundary: Boundary::Periodic }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(start: &f64) -> bool {
+    *start == 0.0
+}
+
+/// What a field is beyond the end of an axis in space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Boundary {
+    /// The point after the last is the first.
+    #[default]
+    Periodic,
+    /// Every channel is zero there.
+    Zero,
+    /// Every channel is what it is at the nearest point of the grid.
+    Replicate,
+}
+
+impl Boundary {
+    fn is_periodic(&self) -> bool {
+        *self == Boundary::Periodic
+    }
 }
 
 /// The shape of one sample's state: `[C]` of an ordinary differential equation, `[C, n_1, .., n_k]` of fields on a grid.

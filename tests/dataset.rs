@@ -116,7 +116,7 @@ fn fields_on_a_grid_come_back_from_both_stores() {
         conforms(manifest, &rows);
     }
     let (mut manifest, mut rows) = fields(2, true);
-    let up = GridAxis { name: "up".to_owned(), unit: "m".to_owned(), count: 2, spacing: 0.5 };
+    let up = GridAxis::periodic("up", "m", 2, 0.5);
     manifest.grid.as_mut().unwrap().axes.push(up);
     rows.iter_mut().for_each(|row| row.states = row.states.repeat(2));
     conforms(manifest, &rows);

@@ -458,7 +458,7 @@ fn oscillator() -> Input {
 
 /// Two fields on 12 x 8 points; one portrait is too short.
 fn waves() -> Input {
-    let axis = |name: &str, count| GridAxis { name: name.to_owned(), unit: "m".to_owned(), count, spacing: 1.0 };
+    let axis = |name: &str, count| GridAxis::periodic(name, "m", count, 1.0);
     let wave = |slip: f64| -> Vec<f64> {
         let values = (0..3 * 2 * 12 * 8).map(|i| (f64::from(i % 96) * 0.13 + f64::from(i / 96) + slip).sin());
         values.collect()

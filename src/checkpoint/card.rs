@@ -74,7 +74,7 @@ fn channels(manifest: &Manifest, card: &mut String) {
             format!("{} points of `{}`, {} {} apart", it.count, cell(&it.name), it.spacing, cell(&it.unit))
         };
         let axes: Vec<String> = grid.axes.iter().map(axis).collect();
-        let _ = writeln!(card, "\nEach channel is a field on a periodic grid: {}.", axes.join("; "));
+        let _ = writeln!(card, "\nEach channel is a field on a grid: {}.", axes.join("; "));
     }
 }
 

@@ -319,12 +319,15 @@ pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
     if !(1..=3).contains(&grid.axes.len()) {
         problems.push(format!("`grid` has {} axes; expected one to three, or no grid", grid.axes.len()));
     }
-    for GridAxis { name, count, spacing, .. } in &grid.axes {
+    for GridAxis { name, count, spacing, start, .. } in &grid.axes {
         if *count == 0 {
             problems.push(format!("axis `{name}` has no point; expected at least one"));
         }
         if !(spacing.is_finite() && *spacing > 0.0) {
             problems.push(format!("axis `{name}` has spacing {spacing}; expected a positive number"));
+        }
+        if !start.is_finite() {
+            problems.push(format!("axis `{name}` starts at {start}; expected a number"));
         }
     }
     let points = grid.axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.count));

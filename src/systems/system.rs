@@ -367,12 +367,7 @@ impl Stepper {
 impl Preset {
     /// The grid as a manifest states it; `None` where there is no space.
     pub fn grid(&self) -> Option<Grid> {
-        let axis = |axis: &SpaceAxis| GridAxis {
-            name: axis.name.clone(),
-            unit: axis.unit.clone(),
-            count: axis.count,
-            spacing: axis.spacing,
-        };
+        let axis = |it: &SpaceAxis| GridAxis::periodic(&it.name, &it.unit, it.count, it.spacing);
         (!self.space.is_empty()).then(|| Grid { axes: self.space.iter().map(axis).collect() })
     }
 

@@ -78,7 +78,7 @@ pub fn ragged() -> Vec<Trajectory> {
 /// Fields `x`, `y` on 3 x 4 points, `environments` times two trajectories, at the same times or each at its own.
 pub fn fields(environments: usize, own_times: bool) -> (Manifest, Vec<Trajectory>) {
     let mut manifest = manifest();
-    let axis = |name: &str, count| GridAxis { name: name.to_owned(), unit: "m".to_owned(), count, spacing: 0.25 };
+    let axis = |name: &str, count| GridAxis::periodic(name, "m", count, 0.25);
     manifest.grid = Some(Grid { axes: vec![axis("east", 3), axis("north", 4)] });
     let mut rows = shared_grid(environments);
     for (index, row) in rows.iter_mut().enumerate() {

@@ -157,7 +157,7 @@ fn csv_reads_back_to_the_bit() {
 fn csv_of_a_field_has_a_row_a_point() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let axis = |name: &str, count, spacing| GridAxis { name: name.to_owned(), unit: "m".to_owned(), count, spacing };
+    let axis = |name: &str, count, spacing| GridAxis::periodic(name, "m", count, spacing);
     let mut field = manifest();
     field.channels = vec![Quantity::new("u", "1", ""), Quantity::new("v", "1", "")];
     field.grid = Some(Grid { axes: vec![axis("a", 2, 0.5), axis("b", 3, 2.0)] });

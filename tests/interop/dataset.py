@@ -55,7 +55,7 @@ def is_shared(rows):
 
 def check_parquet(path, split, expected):
     table = pyarrow.parquet.read_table(path)
-    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.2"
+    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.3"
     assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.split"] == split.encode()
     for quantity in expected["channels"] + expected["parameters"] + expected["inputs"]:
         metadata = table.schema.field(quantity["name"]).metadata
@@ -86,7 +86,7 @@ def check_xarray(path, engine, split, expected):
     axes = [axis["name"] for axis in (expected["grid"] or {"axes": []})["axes"]]
     with xarray.open_dataset(path, engine=engine) as found:
         assert found.attrs["Conventions"] == "CF-1.11"
-        assert found.attrs["paramill_format"] == "2.2"
+        assert found.attrs["paramill_format"] == "2.3"
         assert found.attrs["title"] == f"{expected['name']}: {split}"
         assert found["time"].dims == (("time",) if shared else ("trajectory", "sample")), found["time"].dims
         assert found["time"].attrs["units"] == expected["time_unit"]
