@@ -118,6 +118,7 @@ fn the_card_says_what_a_model_estimates_and_how_far() {
     let manifest = checkpoint::Manifest::read(&directory).unwrap().0;
     assert!(card.contains(&manifest.provenance.parents[0].sha256) && manifest.license == "MIT OR Apache-2.0");
     assert!(card.contains("The map from contexts to parameters is affine, fitted on 4 environments"));
+    assert!(card.contains("account for the noise of the data alone"), "{card}");
     // It is of the model: another text is damage.
     fs::write(directory.join("README.md"), card.replace("MIT OR", "MIT and")).unwrap();
     let problems = checkpoint::verify(&directory);

@@ -186,6 +186,29 @@ fn only_what_is_missing_is_submitted_again_and_nothing_that_is_still_in_the_queu
 }
 
 #[test]
+fn a_cell_whose_jobs_still_wait_keeps_no_other_cell_of_a_sweep() {
+    let house = House::new();
+    let sweep = format!("{PIPELINE}\n[sweep]\n[[sweep.over]]\nkey = \"seed\"\nrange = {{ from = 1, to = 2 }}\n");
+    fs::write(house.path("pairs.toml"), sweep).unwrap();
+    // Takes jobs, and begins none.
+    let takes = SBATCH.lines().take(3).collect::<Vec<_>>().join("\n");
+    house.command("sbatch", &format!("{takes}\necho $id\n"));
+    let all = house.json(&["run", "pairs.toml", "--json"], 0);
+    let cells = all["cells"].as_array().unwrap();
+    let first = &cells[0]["submission"]["jobs"][0]["id"];
+    assert_eq!((cells.len(), first), (2, &json!(101)), "{all}");
+    assert_eq!(house.submitted().len(), 8);
+
+    fs::write(house.path("queue"), "101|4|PENDING|paramill-pairs-generate\n").unwrap();
+    let again = house.json(&["run", "pairs.toml", "--json"], 4);
+    let cells = again["cells"].as_array().unwrap();
+    assert!(cells[0]["error"]["message"].as_str().unwrap().contains("scancel 101"), "{again}");
+    assert_eq!(cells[1]["submission"]["exit_code"], 0);
+    assert_eq!(house.submitted().len(), 12);
+    house.paramill(&["run", "pairs.toml", "--cell", "seed-1"], 6);
+}
+
+#[test]
 fn a_job_that_fails_for_good_is_told_of_once() {
     let house = House::new();
     let told = || fs::read_to_string(house.path("told")).unwrap_or_default();

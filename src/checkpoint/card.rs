@@ -129,6 +129,17 @@ fn validation(manifest: &Manifest, map: Option<&ParameterMap>, card: &mut String
         }
         None => card.push_str(", too few to leave one out.\n"),
     }
+    let _ = match &map.model_error {
+        Some(error) => writeln!(
+            card,
+            "\nIntervals of estimates contain the model's own error, learned from {} with known parameters that it was not trained on.",
+            many(error.environments as u64, "environment")
+        ),
+        None => writeln!(
+            card,
+            "\nIntervals of estimates account for the noise of the data alone, not for the model's own error."
+        ),
+    };
 }
 
 fn making(manifest: &Manifest, card: &mut String) {

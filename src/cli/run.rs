@@ -46,8 +46,13 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let options = options()?;
     if command.executor.unwrap_or(plan.executor) == ExecutorChoice::Slurm {
         let Run { pipeline: file, set, workspace, dry_run, json, .. } = command;
-        let asked = slurm::Asked { file, set, workspace: workspace.as_ref(), dry_run: *dry_run, json: *json };
-        return slurm::submit(&asked, &plan, &options);
+        let asked = slurm::Asked { file, set, workspace: workspace.as_ref(), dry_run: *dry_run };
+        let answer = slurm::submit(&asked, &plan, &options)?;
+        match json {
+            true => print_json(&answer.json),
+            false => print(&answer.text),
+        }
+        return Ok(answer.exit_code);
     }
     if command.dry_run {
         let decisions = preview(&plan, &options, &Built)?;

@@ -4,63 +4,62 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::output::{complain, print, print_json, table};
+use super::output::{complain, table};
 use crate::pipeline::submit as hand_in;
 use crate::pipeline::{Error, Job, Options, Plan, Submission, prepare};
 
 /// Exit code of a dry run that found something to do.
 pub(crate) const WOULD_RUN: u8 = 8;
 
-/// What is to be submitted, and how that is told.
+/// What is to be submitted.
 pub(crate) struct Asked<'a> {
     /// The pipeline file that the jobs name.
     pub file: &'a Path,
     pub set: &'a [String],
     pub workspace: Option<&'a PathBuf>,
     pub dry_run: bool,
-    pub json: bool,
 }
 
-/// Submits the jobs of a run, or prints their scripts.
-pub(crate) fn submit(command: &Asked<'_>, plan: &Plan, options: &Options) -> Result<u8, Error> {
+/// What came of it, in both ways of telling.
+pub(crate) struct Answer {
+    pub exit_code: u8,
+    pub text: String,
+    pub json: Value,
+}
+
+/// Submits the jobs of a run, or has their scripts.
+pub(crate) fn submit(command: &Asked<'_>, plan: &Plan, options: &Options) -> Result<Answer, Error> {
     let arguments = (command.file, command.set, command.workspace);
     let submission = prepare(plan, arguments, options, command.dry_run)?;
     submission.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
     if submission.jobs.is_empty() || command.dry_run {
-        let exit_code = if submission.jobs.is_empty() { 0 } else { WOULD_RUN };
-        match command.json {
-            true => print_json(&json!({
-                "pipeline": plan.name,
-                "workspace": plan.workspace,
-                "stages": submission.decisions,
-                "jobs": shown(plan, &submission),
-                "warnings": submission.notes,
-                "exit_code": exit_code,
-            })),
-            false if submission.jobs.is_empty() => print("nothing to submit: every stage is up to date\n"),
-            false => print(&scripts(plan, &submission)),
-        }
-        return Ok(exit_code);
+        let is_nothing = submission.jobs.is_empty();
+        let text = match is_nothing {
+            true => "nothing to submit: every stage is up to date\n".to_owned(),
+            false => scripts(plan, &submission),
+        };
+        let exit_code = if is_nothing { 0 } else { WOULD_RUN };
+        return Ok(answer(plan, &submission, json!(shown(plan, &submission)), text, exit_code));
     }
     let submitted = hand_in(plan, &submission)?;
-    if command.json {
-        print_json(&json!({
-            "pipeline": plan.name,
-            "workspace": plan.workspace,
-            "stages": submission.decisions,
-            "jobs": submitted.jobs,
-            "warnings": submission.notes,
-            "exit_code": 0,
-        }));
-    } else {
-        let mut rows = vec![["job", "what", "tasks"].map(str::to_owned).to_vec()];
-        rows.extend(submitted.jobs.iter().map(|job| {
-            let tasks = job.tasks.map_or_else(|| "-".to_owned(), |tasks| tasks.to_string());
-            vec![job.id.to_string(), job.name.clone(), tasks]
-        }));
-        print(&table(&rows));
-    }
-    Ok(0)
+    let mut rows = vec![["job", "what", "tasks"].map(str::to_owned).to_vec()];
+    rows.extend(submitted.jobs.iter().map(|job| {
+        let tasks = job.tasks.map_or_else(|| "-".to_owned(), |tasks| tasks.to_string());
+        vec![job.id.to_string(), job.name.clone(), tasks]
+    }));
+    Ok(answer(plan, &submission, json!(submitted.jobs), table(&rows), 0))
+}
+
+fn answer(plan: &Plan, submission: &Submission, jobs: Value, text: String, exit_code: u8) -> Answer {
+    let json = json!({
+        "pipeline": plan.name,
+        "workspace": plan.workspace,
+        "stages": submission.decisions,
+        "jobs": jobs,
+        "warnings": submission.notes,
+        "exit_code": exit_code,
+    });
+    Answer { exit_code, text, json }
 }
 
 /// Each job with the arguments of `sbatch`, in which the name of the job before stands for its id.

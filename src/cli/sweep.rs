@@ -31,7 +31,7 @@ pub(crate) fn run(command: &Run, sweep: &Sweep, options: &Options, quiet: bool) 
     terminal.close();
     let results = sweep.results(&Built, options);
     sweep.write_results(&results)?;
-    let exit_code = exit_code_of(&outcomes);
+    let exit_code = exit_code_of(outcomes.iter().map(|it| it.exit_code));
     let took = duration(begun.elapsed().as_secs_f64());
     terminal.ended(&format!("{}: ended with exit code {exit_code} after {took}", sweep.name));
     if command.json {
@@ -91,25 +91,40 @@ fn preview_all(command: &Run, cells: &[&Cell], options: &Options) -> Result<u8, 
     Ok(exit_code)
 }
 
-/// Submits the jobs of each cell, whose file they name.
+/// Submits the jobs of each cell, whose file they name. One whose jobs cannot be submitted, or wait since an earlier time, keeps none of the others.
 fn submit(command: &Run, sweep: &Sweep, cells: &[&Cell], options: &Options) -> Result<u8, Error> {
-    if command.json {
-        return Err(Error::Usage(
-            "found --json with the jobs of a sweep; expected it with those of a single pipeline; submit the file of a cell"
-                .to_owned(),
-        ));
-    }
-    let mut exit_code = 0;
+    let mut all = Vec::new();
+    let mut exit_codes = Vec::new();
     for cell in cells {
         let file = match command.dry_run {
             true => sweep.file_of(cell),
             false => sweep.write_file_of(cell)?,
         };
-        let workspace = &cell.plan.workspace;
         let asked =
-            slurm::Asked { file: &file, set: &[], workspace: Some(workspace), dry_run: command.dry_run, json: false };
-        complain(&format!("{}:", cell.name));
-        exit_code = exit_code.max(slurm::submit(&asked, &cell.plan, options)?);
+            slurm::Asked { file: &file, set: &[], workspace: Some(&cell.plan.workspace), dry_run: command.dry_run };
+        match slurm::submit(&asked, &cell.plan, options) {
+            Ok(answer) => {
+                if !command.json {
+                    complain(&format!("{}:", cell.name));
+                    print(&answer.text);
+                }
+                exit_codes.push(answer.exit_code);
+                all.push(json!({ "cell": cell.name, "submission": answer.json }));
+            }
+            Err(error) => {
+                complain(&format!("{}: {error}", cell.name));
+                exit_codes.push(error.exit_code());
+                let error = json!({ "kind": error.kind(), "message": error.to_string() });
+                all.push(json!({ "cell": cell.name, "error": error }));
+            }
+        }
+    }
+    let exit_code = match exit_codes.iter().all(|code| [0, WOULD_RUN].contains(code)) {
+        true => exit_codes.into_iter().max().unwrap_or(0),
+        false => exit_code_of(exit_codes),
+    };
+    if command.json {
+        print_json(&json!({ "sweep": sweep.name, "cells": all, "exit_code": exit_code }));
     }
     Ok(exit_code)
 }

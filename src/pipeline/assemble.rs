@@ -158,6 +158,8 @@ fn of_trajectories(
 fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manifest, context: &Context<'_>) -> Summary {
     let training = model.map(|model| &model.manifest.training);
     let estimation = context.records.get(&Stage::Estimate);
+    let is_contained = plan.estimate.as_ref().is_some_and(|it| it.model_error);
+    let model_error = model.and_then(|it| it.map.as_ref()?.model_error.as_ref()).filter(|_| is_contained);
     Summary {
         pipeline: plan.name.clone(),
         evaluation: estimates.evaluation.clone(),
@@ -168,6 +170,7 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
         seed: plan.seed,
         data_tolerance: estimates.data_tolerance,
         map: estimates.map.clone(),
+        calibrated_on: model_error.map(|it| it.environments),
         start: estimates.start.clone(),
         training_steps: training.map_or(0, |training| training.steps),
         mse_validation: training.map(|training| training.validation),

@@ -65,14 +65,14 @@ pub fn run_cells(
 }
 
 /// The exit code of a sweep: that of its cells where all end alike, 4 where some failed.
-pub fn exit_code_of(outcomes: &[CellOutcome]) -> u8 {
+pub fn exit_code_of(cells: impl IntoIterator<Item = u8>) -> u8 {
     const SOME_FAILED: u8 = 4;
-    let codes = || outcomes.iter().map(|it| it.exit_code);
-    if let Some(signal) = codes().find(|code| *code > SIGNALS) {
-        return signal;
+    let codes: Vec<u8> = cells.into_iter().collect();
+    if let Some(signal) = codes.iter().find(|code| **code > SIGNALS) {
+        return *signal;
     }
-    let first = codes().next().unwrap_or(0);
-    if codes().all(|code| code == first) { first } else { SOME_FAILED }
+    let first = codes.first().copied().unwrap_or(0);
+    if codes.iter().all(|code| *code == first) { first } else { SOME_FAILED }
 }
 
 impl Sweep {

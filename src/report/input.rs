@@ -34,6 +34,9 @@ pub struct Summary {
     pub data_tolerance: Option<f64>,
     /// `affine`, `quadratic`, or `power` and the powers it is of, such as `power (ln beta, delta^-2)`.
     pub map: Option<String>,
+    /// Environments with known parameters from whose estimates the model's own error was learned, which the intervals contain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated_on: Option<usize>,
     /// What known equations give of the state where the system starts, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,

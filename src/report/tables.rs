@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::comparison;
 use super::comparison::Comparison;
 use super::errors::{parameter_mape, trusted_mape};
+use super::figures::figure::counted;
 use super::input::{Input, Summary};
 use super::number;
 use super::number::escape;
@@ -257,12 +258,17 @@ pub(crate) fn intervals(summary: &Summary) -> Option<String> {
         })
         .collect();
     let headers = [text("interval"), numeric("contains the truth, in hull"), numeric("overall")];
-    let mut out = table(
-        "How often the intervals contain the known parameters. They account for the noise of the data only: where the data are nearly exact, \
-         errors of the model and its solver dominate, and these shares are not meaningful.",
-        &headers,
-        &rows,
-    );
+    let account = match summary.calibrated_on {
+        Some(environments) => format!(
+            "They account for the noise of the data and for the model's own error, learned from {} that it was not trained on.",
+            counted(environments, "environment")
+        ),
+        None => "They account for the noise of the data only: where the data are nearly exact, errors of the model and its solver dominate, and \
+                 these shares are not meaningful."
+            .to_owned(),
+    };
+    let caption = format!("How often the intervals contain the known parameters. {account}");
+    let mut out = table(&caption, &headers, &rows);
     if let Some(overall) = summary.evaluation.error_over_bound_overall {
         let of = |value: Option<f64>| number::optional(value);
         let _ = writeln!(

@@ -46,8 +46,9 @@ impl ThroughAdaptation<'_> {
         let weights = decode_all(self.rule, trained, self.environments, self.weights);
         let (loss, d_weights) = self.engine.loss_and_gradient(&weights, batch);
         let mut gradient = pull_back_all(self.rule, trained, &d_weights, self.weights);
-        gradient.iter_mut().for_each(|d| *d *= batch.count());
-        (loss * batch.count(), gradient)
+        let n = batch.count();
+        gradient.iter_mut().for_each(|d| *d *= n);
+        (loss * n, gradient)
     }
 
     /// `z`, and `xi_0` of every environment.

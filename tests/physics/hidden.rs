@@ -71,9 +71,10 @@ impl Columns {
         (0..column.len()).map(|row| if column.is_valid(row) { column.value(row) } else { f64::NAN }).collect()
     }
 
+    /// Empty where there is none.
     pub fn texts(&self, name: &str) -> Vec<String> {
         let column: &StringArray = self.0.column_by_name(name).unwrap().as_any().downcast_ref().unwrap();
-        column.iter().map(|it| it.unwrap().to_owned()).collect()
+        column.iter().map(|it| it.unwrap_or_default().to_owned()).collect()
     }
 }
 

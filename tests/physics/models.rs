@@ -52,7 +52,7 @@ fn each_environment_prefers_the_system_it_comes_from() {
     let names: Vec<&str> = outcome.manifest.parameters.iter().map(|it| it.name.as_str()).collect();
     assert_eq!((names, rows.len()), (vec!["growth", "capacity"], 12));
     let table = Columns::read(&directory, "models_adapt.parquet");
-    let (models, deltas, weights) = (table.texts("model"), table.numbers("delta"), table.numbers("weight"));
+    let (models, deltas, weights) = (table.texts("model"), table.numbers("aicc_delta"), table.numbers("aicc_weight"));
     assert_eq!(models.len(), 24);
     for (index, row) in rows.iter().enumerate() {
         let [endless, limited] = [2 * index, 2 * index + 1];
@@ -117,6 +117,18 @@ fn systems_that_are_not_compared_are_named() {
         let counts: Vec<usize> = outcome.manifest.evaluation.models.iter().map(|it| it.not_compared).collect();
         assert_eq!(counts, expected.map(|why| usize::from(!why.is_empty())));
     }
+}
+
+#[test]
+fn parameters_of_compared_systems_may_be_called_delta_and_weight() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &[], &[], cultures(2));
+    let directory = place.path().join("estimates");
+    let outcome = run(&MODELS.replace("growth", "delta").replace("capacity", "weight"), &data, &directory).unwrap();
+    let names: Vec<&str> = outcome.manifest.parameters.iter().map(|it| it.name.as_str()).collect();
+    let table = Columns::read(&directory, "models_adapt.parquet");
+    assert_eq!((names, table.numbers("weight").len()), (vec!["delta", "weight"], 4));
+    assert!((table.numbers("aicc_weight")[..2].iter().sum::<f64>() - 1.0).abs() < 1e-12);
 }
 
 #[test]

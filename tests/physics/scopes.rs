@@ -126,9 +126,10 @@ fn priors_and_bounds_hold_for_each_trajectory() {
     let (expected, _) = fitted(&of(&["first", "second"]), WRITTEN_OUT);
     close(found[0], expected.parameters[1].value);
     close(found[1], expected.parameters[2].value);
-    let (row, _) = fitted("bounds.a.max = 4.0\nphysics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES);
+    let (row, directory) = fitted("bounds.a.max = 4.0\nphysics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES);
     assert_eq!(row.status, Status::AtBound);
     assert!(row.reason.starts_with("a of `second` at its upper bound 4"), "{}", row.reason);
+    assert_eq!(Columns::read(&directory, "trajectories_adapt.parquet").texts("at_bound"), ["", "upper"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) const OF_INTERVAL: &str = "degrees_of_freedom";
 pub(crate) const LIKELIHOOD: [&str; 3] = ["minus_two_log_likelihood", "aic", "bic"];
 
 /// Columns that only the table in which systems are compared has.
-const COMPARED: [&str; 5] = ["comparison", "preferred", "aicc", "delta", "weight"];
+const COMPARED: [&str; 5] = ["comparison", "preferred", "aicc", "aicc_delta", "aicc_weight"];
 
 /// Names of the columns of correlations, one per pair of parameters.
 pub(crate) fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {

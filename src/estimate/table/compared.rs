@@ -209,7 +209,7 @@ impl ComparedWriter {
         fields.push(Field::new("preferred", DataType::Boolean, false));
         fields.push(Field::new("points", DataType::UInt64, false));
         fields.push(number("trajectory_rmse".to_owned(), ""));
-        let criteria = ["minus_two_log_likelihood", "aic", "aicc", "bic", "delta", "weight"];
+        let criteria = ["minus_two_log_likelihood", "aic", "aicc", "bic", "aicc_delta", "aicc_weight"];
         fields.extend(criteria.map(|name| number(name.to_owned(), "1")));
         for Quantity { name, unit, .. } in parameters {
             fields.push(number(name.clone(), unit));
