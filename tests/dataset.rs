@@ -12,6 +12,8 @@ mod hostile;
 mod inputs;
 #[path = "dataset/missing.rs"]
 mod missing;
+#[path = "dataset/score.rs"]
+mod score;
 #[path = "dataset/sizes.rs"]
 mod sizes;
 

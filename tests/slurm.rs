@@ -199,8 +199,8 @@ fn a_cell_whose_jobs_still_wait_keeps_no_other_cell_of_a_sweep() {
     assert_eq!((cells.len(), first), (2, &json!(101)), "{all}");
     assert_eq!(house.submitted().len(), 8);
 
-    fs::write(house.path("queue"), "101|4|PENDING|paramill-pairs-generate\n").unwrap();
-    let again = house.json(&["run", "pairs.toml", "--json"], 4);
+    fs::write(house.path("queue"), "101|4|PENDING|paramill-seed-1-generate\n").unwrap();
+    let again = house.json(&["run", "pairs.toml", "--json"], 6);
     let cells = again["cells"].as_array().unwrap();
     assert!(cells[0]["error"]["message"].as_str().unwrap().contains("scancel 101"), "{again}");
     assert_eq!(cells[1]["submission"]["exit_code"], 0);

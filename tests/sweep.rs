@@ -114,6 +114,13 @@ fn every_combination_is_a_pipeline_of_its_own_and_all_stand_in_one_table() {
     let again = paramill(root, &["run", "pairs.toml", "--cell", "wide--seed-1"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     assert!(lost.is_dir() && modified(&kept) == before);
+    // A budget has results of its own, and what the sweep sets is not set beside it.
+    let vain = paramill(root, &["run", "pairs.toml", "--set", "seed=5"]);
+    assert!(vain.status.code() == Some(2) && stderr(&vain).contains("the axis \"seed\""), "{}", stderr(&vain));
+    let page = paramill(root, &["report", "pairs.toml", "--set", "train.steps=7"]);
+    assert_eq!(stdout(&page), "runs/pairs/report/index.html\n");
+    let now: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert!(now["cells"].as_array().unwrap().iter().all(|cell| cell["state"] == "not_run"), "{now:#}");
     // The file of a cell says all that it is.
     let alone = json(
         root,
@@ -144,6 +151,30 @@ values = [1e-3, 1e30]
 }
 
 #[test]
+fn errors_in_other_units_have_no_best_and_each_cell_has_metrics_of_its_own() {
+    let scaled = r#"
+[run]
+metrics = "pairs.prom"
+[sweep]
+budget = "short"
+budgets.short.train.steps = 3
+[[sweep.over]]
+key = "train.scaling"
+values = ["none", "standard"]
+"#;
+    let root = house(&format!("{PAIRS}{scaled}"));
+    let run = json(root.path(), &["run", "pairs.toml", "--json"]);
+    assert_eq!((&run["exit_code"], &run["best"]), (&serde_json::json!(0), &Value::Null), "{run:#}");
+    for scaling in ["none", "standard"] {
+        assert!(root.path().join(format!("pairs--short--scaling-{scaling}.prom")).is_file());
+    }
+    assert!(root.path().join("runs/pairs/sweep--short.json").is_file());
+    assert!(root.path().join("runs/pairs/report--short/index.html").is_file());
+    let vain = paramill(root.path(), &["run", "pairs.toml", "--set", "train.steps=5"]);
+    assert!(vain.status.code() == Some(2) && stderr(&vain).contains("the budget \"short\""), "{}", stderr(&vain));
+}
+
+#[test]
 fn what_is_wrong_with_a_sweep_is_said_where_it_stands() {
     let refused = |sweep: &str| {
         let root = house(&format!("{PAIRS}{sweep}"));
@@ -165,6 +196,8 @@ fn what_is_wrong_with_a_sweep_is_said_where_it_stands() {
         (axis("key = \"seed\"\nvalues = [1, 1]"), "two cells of the name"),
         (axis("key = \"seed\"\nvalues = [1]\n[[sweep.over]]\nkey = \"seed\"\nvalues = [2]"), "second axis"),
         (axis("key = \"seed\"\nrange = { from = 0, to = 20000 }"), "at most 10000"),
+        (axis("key = \"seed\"\nrange = { from = 0, to = 999999999 }"), "at most 10000"),
+        (axis("key = \"train.context_dimension\"\nvalues = [99]"), "at most 16"),
         (
             format!("{}\n", axis("key = \"seed\"\nvalues = [1]").replace("[sweep]", "[sweep]\nbudget = \"long\"")),
             "budget \"long\"",
@@ -210,6 +243,6 @@ fn every_rule_of_the_papers_first_table_runs() {
     assert!([0, 4, 5].map(Value::from).contains(&run["exit_code"]), "{run:#}");
     let done = run["results"]["cells"].as_array().unwrap().iter().filter(|cell| cell["state"] == "done").count();
     assert_eq!(done, rules.len());
-    let markdown = stdout(&paramill(root.path(), &["results", "runs/table1-lv/sweep.json"]));
+    let markdown = stdout(&paramill(root.path(), &["results", "runs/table1-lv/sweep--tiny.json"]));
     assert!(markdown.contains("8 of 64 cells were run"), "{markdown}");
 }

@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use super::output::print;
 use super::report_arguments::Report;
-use crate::pipeline::{Error, Locations, Plan, Sweep};
+use crate::engine::{Compute, DeviceChoice, EngineChoice};
+use crate::pipeline::{Built, Error, Locations, Options, Plan, Sweep};
+use crate::report::CellState;
 
 /// The variable that names the program which shows pages.
 const BROWSER: &str = "BROWSER";
@@ -18,7 +20,17 @@ pub(crate) fn report(command: &Report) -> Result<u8, Error> {
     let pipeline = command.pipeline.display();
     let (has_report, directory) =
         match Sweep::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)? {
-            Some(sweep) => (true, sweep.report_directory()),
+            Some(sweep) => {
+                // As the cells stand now, which may have been run one by one.
+                let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
+                let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 };
+                let results = sweep.results(&Built, &options);
+                let directory = sweep.report_directory();
+                if results.count(CellState::Done) > 0 || directory.exists() {
+                    sweep.write_results(&results)?;
+                }
+                (true, directory)
+            }
             None => {
                 let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
                 (plan.report.is_some(), plan.report_directory())

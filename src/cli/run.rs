@@ -69,7 +69,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let took = duration(begun.elapsed().as_secs_f64());
     terminal.ended(&format!("{}: ended with exit code {} after {took}", plan.name, recorded.exit_code()));
     let outcome = recorded.result?;
-    let summary = read_summary(&plan);
+    let summary = read_summary(&plan).filter(|_| outcome.is_reported());
     let report = plan.report_directory().join("index.html");
     if command.json {
         print_json(&json!({
@@ -78,7 +78,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "stages": outcome.stages,
             "summary": summary,
             "warnings": terminal.warnings(),
-            "report": report.exists().then_some(&report),
+            "report": (outcome.is_reported() && report.exists()).then_some(&report),
             "environments": outcome.environments(),
             "environments_failed": outcome.environments_failed(),
             "statuses": outcome.statuses,
@@ -92,7 +92,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             None if outcome.statuses.is_empty() => {}
             None => print(&table(&statuses(&outcome.statuses))),
         }
-        match report.exists() {
+        match outcome.is_reported() && report.exists() {
             true => print(&format!("report: {}\n", report.display())),
             false => print(&format!("workspace: {}\n", plan.workspace.display())),
         }

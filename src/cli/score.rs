@@ -18,8 +18,8 @@ pub(crate) fn score(command: &score_arguments::Score) -> Result<u8, Error> {
     let Scored { score, problems, not_read, tables } = scored(&dataset, &command.predictions)?;
     if tables == 0 && problems.is_empty() {
         return Err(Error::Usage(format!(
-            "{}: found no table of predictions; expected test, adapt_test, parameters_grid or parameters_adapt, each as .csv or .parquet; see \
-             `paramill help score`",
+            "{}: found no table of predictions; expected test, adapt_test, parameters_grid or parameters_adapt, each as .csv or .parquet, or of \
+             fields test.h5 and adapt_test.h5; see `paramill help score`",
             command.predictions.display()
         )));
     }

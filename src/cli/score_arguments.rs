@@ -14,6 +14,8 @@ Files of the directory, each CSV or Parquet (.csv, .parquet), and each left out 
   adapt_test        the same of the adapt_test split
   parameters_grid   environment and the parameters: a row an environment; or parameters_adapt
 
+Of fields, test.h5 and adapt_test.h5 are as in hdf5/ of the dataset, with predictions in the channels.
+
 What is missing, or is no number, is told, and leaves its figure without a value; the exit code is then 3.";
 
 /// Score predictions that anyone made of a dataset, by the definitions of the program's own figures

@@ -27,10 +27,8 @@ pub(crate) fn run(command: &Run, sweep: &Sweep, options: &Options, quiet: bool) 
     let terminal = Terminal::new(Style::detect(quiet));
     let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
     let begun = std::time::Instant::now();
-    let outcomes = run_cells(sweep, &cells, options, command.wait, &Built, &handed)?;
+    let (outcomes, results) = run_cells(sweep, &cells, options, command.wait, &Built, &handed)?;
     terminal.close();
-    let results = sweep.results(&Built, options);
-    sweep.write_results(&results)?;
     let exit_code = exit_code_of(outcomes.iter().map(|it| it.exit_code));
     let took = duration(begun.elapsed().as_secs_f64());
     terminal.ended(&format!("{}: ended with exit code {exit_code} after {took}", sweep.name));
@@ -96,10 +94,8 @@ fn submit(command: &Run, sweep: &Sweep, cells: &[&Cell], options: &Options) -> R
     let mut all = Vec::new();
     let mut exit_codes = Vec::new();
     for cell in cells {
-        let file = match command.dry_run {
-            true => sweep.file_of(cell),
-            false => sweep.write_file_of(cell)?,
-        };
+        // A dry run too, whose scripts name it.
+        let file = sweep.write_file_of(cell)?;
         let asked =
             slurm::Asked { file: &file, set: &[], workspace: Some(&cell.plan.workspace), dry_run: command.dry_run };
         match slurm::submit(&asked, &cell.plan, options) {

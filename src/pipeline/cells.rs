@@ -84,11 +84,16 @@ impl Sweep {
         let budget = settings.budget.as_ref().and_then(|name| settings.budgets.get_key_value(name));
         let of_budget = budget.map_or_else(Vec::new, |(name, set)| leaves(set, "", &format!("sweep.budgets.{name}")));
         let mut sweep = Sweep { name, title, description, settings, workspace, cells: Vec::new() };
+        let problems = sweep.set_in_vain(arguments, &of_budget, &places);
+        if !problems.is_empty() {
+            return Err(problems.into_vec().into_iter().map(|problem| said.placed(problem)).collect());
+        }
         let mut problems = Problems::default();
         for combination in combinations(&places) {
             let set: Vec<&Setting> = of_budget.iter().chain(combination.iter().flat_map(|place| &place.set)).collect();
             let document = assigned(&document, &said, &set).map(|mut document| {
                 sweep.own_dataset(&mut document, &of_budget, &combination);
+                sweep.own_metrics(&mut document, &combination);
                 document
             });
             match document.and_then(|document| sweep.cell(document, &combination, (file, locations))) {
@@ -106,6 +111,24 @@ impl Sweep {
             return Err(problems);
         }
         Ok(Some(sweep))
+    }
+
+    /// Arguments `--set KEY=VALUE` whose key the sweep sets in every cell.
+    fn set_in_vain(&self, arguments: &[String], of_budget: &[Setting], places: &[Vec<AxisValue>]) -> Problems {
+        let mut problems = Problems::default();
+        let keys = arguments.iter().filter_map(|argument| argument.split_once('=')).map(|(key, _)| key.trim());
+        for key in keys {
+            let is_of = |(set, _, _): &Setting| set == key || set.starts_with(&format!("{key}."));
+            let axis = places.iter().position(|axis| axis.iter().all(|place| place.set.iter().any(is_of)));
+            let by = match (axis, of_budget.iter().any(is_of)) {
+                (Some(axis), _) => format!("the axis \"{}\"", self.settings.over[axis].title()),
+                (None, true) => format!("the budget \"{}\"", self.settings.budget.as_deref().unwrap_or_default()),
+                (None, false) => continue,
+            };
+            let remedy = "leave it out, or set the key under `sweep` where that is said";
+            problems.add(key, format!("a key that {by} sets"), "one that no cell sets", remedy);
+        }
+        problems
     }
 
     fn cell(
@@ -164,6 +187,19 @@ impl Sweep {
         }
     }
 
+    /// Each cell has a file of metrics of its own, beside that which the file names.
+    fn own_metrics(&self, document: &mut Document, combination: &[&AxisValue]) {
+        let Some(path) = document.root().pointer("/run/metrics").and_then(Value::as_str).map(PathBuf::from) else {
+            return;
+        };
+        let of_cell = self.name_of(combination, true, &|_| true);
+        let [stem, extension] = [path.file_stem(), path.extension()].map(|it| it.map(|it| it.display().to_string()));
+        let extension = extension.map_or_else(String::new, |it| format!(".{it}"));
+        let own = path.with_file_name(format!("{}{BETWEEN}{of_cell}{extension}", stem.unwrap_or_default()));
+        let place = document.value_place(&["run".to_owned(), "metrics".to_owned()]);
+        let _ = document.assign("run.metrics", Value::String(own.display().to_string()), &place);
+    }
+
     /// Cells whose names or datasets are the same and that are not.
     fn conflicts(&self) -> Vec<Problem> {
         let mut problems = Problems::default();
@@ -199,6 +235,11 @@ impl Sweep {
             }
         }
         problems.into_vec()
+    }
+
+    /// What tells the results by the budget from those without one, in names of files.
+    pub(crate) fn of_budget(&self) -> String {
+        self.settings.budget.as_ref().map_or_else(String::new, |name| format!("{BETWEEN}{}", as_name(name)))
     }
 
     /// `cells` in its workspace.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::decide::product_name;
 use super::error::Error;
 use super::fingerprint::canonical;
 use super::record::Record;
@@ -32,10 +33,24 @@ pub fn side_by_side(workspaces: &[PathBuf]) -> Result<SideBySide, Error> {
             problems.push(Problem::new(Kind::Setting, found, "a run that is named once", remedy).file(workspace));
             continue;
         }
-        let records: BTreeMap<Stage, Record> = Stage::ALL
-            .into_iter()
-            .filter_map(|stage| Some((stage, Record::read(&workspace.join("stages").join(format!("{stage}.json")))?)))
-            .collect();
+        let path_of = |stage: Stage| workspace.join("stages").join(format!("{stage}.json"));
+        let records: BTreeMap<Stage, Record> =
+            Stage::ALL.into_iter().filter_map(|stage| Some((stage, Record::read(&path_of(stage))?))).collect();
+        let damaged = Stage::ALL.into_iter().map(|stage| (stage, path_of(stage)));
+        let damaged: Vec<PathBuf> =
+            damaged.filter(|(stage, path)| path.exists() && !records.contains_key(stage)).map(|it| it.1).collect();
+        if !damaged.is_empty() {
+            let remedy = "run its pipeline: the stage is then done anew";
+            problems.extend(damaged.into_iter().map(|path| {
+                Problem::new(Kind::Setting, "no record of a stage", "one as a run writes it", remedy).file(&path)
+            }));
+            continue;
+        }
+        if let Some(found) = mixed(&records) {
+            let expected = "products that were made from each other";
+            problems.push(Problem::new(Kind::Setting, found, expected, "run its pipeline to the end").file(workspace));
+            continue;
+        }
         if !records.contains_key(&Stage::Train) && !records.contains_key(&Stage::Estimate) {
             let expected = "the workspace of a run that has trained or estimated, such as runs/lv-demo";
             let remedy = "name its directory, or run its pipeline first";
@@ -50,6 +65,18 @@ pub fn side_by_side(workspaces: &[PathBuf]) -> Result<SideBySide, Error> {
     }
     let runs = found.into_iter().map(|(workspace, records)| run(workspace, &records));
     Ok(SideBySide::new(runs.collect::<Result<_, _>>()?))
+}
+
+/// What of a workspace is made from something else than what stands in it now.
+fn mixed(records: &BTreeMap<Stage, Record>) -> Option<String> {
+    let estimates = records.get(&Stage::Estimate)?;
+    let is_old = |stage: &&Stage| {
+        let of_now = records.get(*stage).map(|record| &record.sha256);
+        let of_then = estimates.ingredients.parents.iter().find(|it| it.name == product_name(**stage));
+        of_now.zip(of_then).is_some_and(|(now, then)| *now != then.sha256)
+    };
+    let stage = [Stage::Train, Stage::Map].iter().find(is_old)?;
+    Some(format!("estimates that another product of `{stage}` made than the one that stands there"))
 }
 
 fn run(workspace: &Path, records: &BTreeMap<Stage, Record>) -> Result<ComparedRun, Error> {

@@ -217,7 +217,8 @@ fn read_manifest(plan: &Plan) -> Result<Manifest, String> {
     }
 }
 
-fn product_name(stage: Stage) -> String {
+/// What the product of `stage` is called among what others are made from.
+pub(crate) fn product_name(stage: Stage) -> String {
     match stage {
         Stage::Generate | Stage::Import => "the dataset",
         Stage::Train => "the model",

@@ -18,7 +18,7 @@
 //!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
 //!   cells/CELL.toml cells/CELL/          of a sweep: the pipeline of each cell, and its workspace
-//!   sweep.json                           of a sweep: the figures of the cells
+//!   sweep.json                           of a sweep: the figures of the cells; with a budget sweep--BUDGET.json
 //! ```
 
 pub(crate) mod stage;

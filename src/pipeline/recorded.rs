@@ -110,7 +110,7 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
         model: versions::current(&plan.versions_directory()),
         trajectory_rmse,
         noise,
-        figures: if result.is_ok() { figures(plan) } else { BTreeMap::new() },
+        figures: if result.is_ok() && outcome.is_reported() { figures(plan) } else { BTreeMap::new() },
         warnings: heard.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         exit_code,
         error: result

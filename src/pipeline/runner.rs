@@ -69,6 +69,11 @@ impl Outcome {
         self.statuses.values().sum()
     }
 
+    /// Whether the report, and so its summary, is of these stages; one that was not asked for may be of earlier products.
+    pub fn is_reported(&self) -> bool {
+        self.stages.iter().any(|it| it.decision.stage == Stage::Report && it.decision.action != Action::Skip)
+    }
+
     /// Number of environments whose status is a failure.
     pub fn environments_failed(&self) -> usize {
         self.statuses.iter().filter(|(status, _)| status.is_failure()).map(|(_, count)| count).sum()
@@ -234,7 +239,10 @@ pub(crate) fn run_stages(
             }
         };
         if let Some(record) = Record::read(&plan.record_path(stage)).filter(|_| needed) {
-            if !record.statuses.is_empty() {
+            // What was not asked for may be of what stood here before.
+            let is_old =
+                decision.action == Action::Skip && outcome.stages.iter().any(|it| it.decision.action == Action::Run);
+            if !record.statuses.is_empty() && !is_old {
                 outcome.statuses = record.statuses.clone();
             }
             records.insert(stage, record);

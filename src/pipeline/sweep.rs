@@ -17,7 +17,7 @@ use super::sweep_settings::Axis;
 use crate::progress::{Event, Run};
 use crate::report::{CellResults, CellState, Summary, SweepResults};
 use crate::schema::TOOL;
-use crate::{atomic, checkpoint, estimate, report};
+use crate::{atomic, checkpoint, estimate, report, train};
 
 /// Exit codes from here on are of signals.
 const SIGNALS: u8 = 128;
@@ -33,11 +33,11 @@ pub struct CellOutcome {
     pub error: Option<Error>,
 }
 
-/// Runs these cells of the sweep as pipelines of their own, whatever becomes of one of them. A request to stop ends the sweep; the same command
-/// goes on from there.
+/// Runs these cells of the sweep as pipelines of their own, whatever becomes of one of them, and writes the results before the first and after each.
+/// Cells that another run was at are looked at once more in the end. A request to stop ends the sweep; the same command goes on from there.
 ///
 /// # Errors
-/// If the file of a cell cannot be written.
+/// If the file of a cell, or the results, cannot be written.
 pub fn run_cells(
     sweep: &Sweep,
     cells: &[&Cell],
@@ -45,34 +45,50 @@ pub fn run_cells(
     wait: bool,
     executor: &dyn Executor,
     run: &Run<'_>,
-) -> Result<Vec<CellOutcome>, Error> {
-    let mut outcomes = Vec::new();
-    for (index, cell) in cells.iter().enumerate() {
-        sweep.write_file_of(cell)?;
-        run.emit(Event::Note(format!("cell {} of {}: {}", index + 1, cells.len(), cell.name)));
-        let recorded = run_recorded(&cell.plan, options, wait, executor, run);
-        let exit_code = recorded.exit_code();
-        let error = recorded.result.err();
-        if let Some(error) = &error {
-            run.emit(Event::Warn(format!("{}: ended with exit code {exit_code}: {error}", cell.name)));
-        }
-        outcomes.push(CellOutcome { name: cell.name.clone(), exit_code, error });
-        if run.interrupt.requested().is_some() {
-            break;
+) -> Result<(Vec<CellOutcome>, SweepResults), Error> {
+    let mut results = sweep.results(executor, options);
+    sweep.write_results(&results)?;
+    let mut outcomes: BTreeMap<usize, CellOutcome> = BTreeMap::new();
+    for is_again in [false, true] {
+        for (index, cell) in cells.iter().enumerate() {
+            let is_locked = outcomes.get(&index).is_some_and(|it| matches!(it.error, Some(Error::Locked { .. })));
+            if run.interrupt.requested().is_some() || is_again && !is_locked {
+                continue;
+            }
+            sweep.write_file_of(cell)?;
+            run.emit(Event::Note(format!("cell {} of {}: {}", index + 1, cells.len(), cell.name)));
+            let recorded = run_recorded(&cell.plan, options, wait, executor, run);
+            let exit_code = recorded.exit_code();
+            let error = recorded.result.err();
+            if let Some(error) = &error {
+                run.emit(Event::Warn(format!("{}: ended with exit code {exit_code}: {error}", cell.name)));
+            }
+            let mut of_cell = results_of(cell, executor, options);
+            if let Some(error) = error.as_ref().filter(|_| of_cell.state == CellState::NotRun && exit_code < SIGNALS) {
+                (of_cell.state, of_cell.error) = (CellState::Failed, Some(error.to_string()));
+            }
+            results.cells.iter_mut().filter(|it| it.name == cell.name).for_each(|it| *it = of_cell.clone());
+            sweep.write_results(&results)?;
+            outcomes.insert(index, CellOutcome { name: cell.name.clone(), exit_code, error });
         }
     }
-    Ok(outcomes)
+    Ok((outcomes.into_values().collect(), results))
 }
 
-/// The exit code of a sweep: that of its cells where all end alike, 4 where some failed.
+/// The exit code of a sweep: that of its cells where all that did not end well end alike and none ended well, or another run was at them; else 4.
 pub fn exit_code_of(cells: impl IntoIterator<Item = u8>) -> u8 {
     const SOME_FAILED: u8 = 4;
+    const LOCKED: u8 = 6;
     let codes: Vec<u8> = cells.into_iter().collect();
     if let Some(signal) = codes.iter().find(|code| **code > SIGNALS) {
         return *signal;
     }
     let first = codes.first().copied().unwrap_or(0);
-    if codes.iter().all(|code| *code == first) { first } else { SOME_FAILED }
+    match codes.iter().all(|code| *code == first) {
+        true => first,
+        false if codes.iter().all(|code| [0, LOCKED].contains(code)) => LOCKED,
+        false => SOME_FAILED,
+    }
 }
 
 impl Sweep {
@@ -93,14 +109,14 @@ impl Sweep {
         }
     }
 
-    /// `sweep.json` in its workspace.
+    /// `sweep.json` in its workspace; `sweep--BUDGET.json` with a budget, whose cells are others.
     pub fn results_path(&self) -> PathBuf {
-        self.workspace.join("sweep.json")
+        self.workspace.join(format!("sweep{}.json", self.of_budget()))
     }
 
-    /// The directory of its page.
+    /// The directory of its page, `report` or `report--BUDGET`.
     pub fn report_directory(&self) -> PathBuf {
-        self.workspace.join("report")
+        self.workspace.join(format!("report{}", self.of_budget()))
     }
 
     /// Writes the results and the page.
@@ -140,6 +156,7 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
         figures: BTreeMap::new(),
         published: plan.report.iter().flat_map(|report| report.published.clone()).collect(),
         dataset: plan.dataset.clone(),
+        scales: plan.train.as_ref().map_or_else(String::new, scales),
         environments: 0,
         environments_failed: 0,
         training_steps: 0,
@@ -151,6 +168,13 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
         read_figures(plan, &mut results);
     }
     results
+}
+
+/// In what units the errors of training and validation are, in words.
+fn scales(train: &train::Settings) -> String {
+    let scaling = serde_json::to_value(train.scaling).unwrap_or_default();
+    let weights = train.weights.iter().map(|(channel, weight)| format!(", {channel} weighs {weight}"));
+    format!("scaling {}{}", scaling.as_str().unwrap_or_default(), weights.collect::<String>())
 }
 
 /// The figures of the model and of the estimates.

@@ -175,6 +175,15 @@ impl Axis {
         self.variants.iter().enumerate().map(place).collect()
     }
 
+    /// Number of its places.
+    fn len(&self) -> usize {
+        match &self.range {
+            // A range that is wrong may be as long as any.
+            Some(range) => range.count.unwrap_or_else(|| ((range.to - range.from).floor() + 1.0).max(0.0) as usize),
+            None => self.values.len() + self.variants.len(),
+        }
+    }
+
     fn add_problems(&self, at: &str, problems: &mut Problems) {
         let range = self.range.is_some();
         let ways = [!self.values.is_empty(), range, !self.variants.is_empty()].into_iter().filter(|it| *it).count();
@@ -226,7 +235,7 @@ impl SweepSettings {
             };
             problems.add("sweep.budget", format!("the budget \"{name}\""), "one of [sweep.budgets]", remedy);
         }
-        let count = self.over.iter().map(|axis| axis.places("").len()).try_fold(1usize, usize::checked_mul);
+        let count = self.over.iter().map(Axis::len).try_fold(1usize, usize::checked_mul);
         if let Some(count) = Some(count.unwrap_or(usize::MAX)).filter(|count| *count > MOST_CELLS) {
             let remedy = "take fewer values on an axis";
             problems.add("sweep.over", format!("{count} cells"), format!("at most {MOST_CELLS}"), remedy);

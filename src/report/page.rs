@@ -63,7 +63,8 @@ summary{cursor:pointer;font-weight:500}
 pre{background:var(--panel);padding:1rem 1.1rem;border-radius:.5rem;overflow-x:auto;line-height:1.5}
 footer{font-size:.85rem;padding-top:2rem;padding-bottom:3rem}
 @media print{.tools{display:none}th button::after{content:''}body{font-size:10.5pt}main,header,footer{max-width:none;padding:0}header{padding-top:0}
-h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.scroll{overflow:visible}
+h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.scroll{overflow:visible}table{font-size:8.5pt}
+th,td{padding-left:.3rem;padding-right:.3rem}td,td span{white-space:normal}
 .cards li,pre{border:1px solid var(--rule);background:none}pre{white-space:pre-wrap}}
 ";
 

@@ -20,6 +20,16 @@ use super::side_by_side::Spread;
 use super::tables::{numeric, table, text};
 use crate::atomic;
 
+/// A text in one line in which Markdown sees no HTML.
+fn in_markdown(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
 /// How a cell stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -62,6 +72,9 @@ pub struct CellResults {
     pub published: Vec<Published>,
     /// Name of its dataset.
     pub dataset: String,
+    /// In what units the errors of its training and validation are, in words; empty in results of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scales: String,
     /// Estimated environments.
     pub environments: usize,
     /// Those of them whose status is a failure.
@@ -185,13 +198,14 @@ impl SweepResults {
     }
 
     /// The combination with the least mean error on the validation split, by name, among those whose cells are all done; `None` where fewer than two
-    /// are, or they are not judged by the same data.
+    /// are, or they are not judged by the same data in the same units.
     pub fn best(&self) -> Option<(String, f64)> {
         let groups = self.groups();
         let done: Vec<&Group<'_>> = groups.iter().filter(|group| group.done() == group.cells.len()).collect();
-        let datasets = |group: &&Group<'_>| group.cells.iter().map(|cell| cell.dataset.clone()).collect::<Vec<_>>();
-        let first = done.first().map(datasets)?;
-        if done.len() < 2 || done.iter().any(|group| datasets(group) != first) {
+        let judge = |cell: &&CellResults| (cell.dataset.clone(), cell.scales.clone());
+        let judges = |group: &&Group<'_>| group.cells.iter().map(judge).collect::<Vec<_>>();
+        let first = done.first().map(judges)?;
+        if done.len() < 2 || done.iter().any(|group| judges(group) != first) {
             return None;
         }
         let axes = self.compared();
@@ -318,6 +332,7 @@ impl SweepResults {
         }
         let (all, done) = (self.cells.len(), self.count(CellState::Done));
         remarks.push(match all - done {
+            _ if all == 0 => "there are no cells".to_owned(),
             0 => format!("all {all} cells were run"),
             _ => format!("{done} of {all} cells were run"),
         });
@@ -330,18 +345,18 @@ impl SweepResults {
     /// A section of a page in Markdown.
     fn markdown(&self) -> String {
         let (header, rows) = self.rows(&bold_where_better);
-        let cell = |text: &String| text.replace('|', "\\|").replace('\n', " ");
+        let cell = |text: &String| in_markdown(text).replace('|', "\\|");
         let line = |row: &Vec<String>| format!("| {} |\n", row.iter().map(cell).collect::<Vec<_>>().join(" | "));
-        let mut out = format!("## {}\n\n", self.title);
+        let mut out = format!("## {}\n\n", in_markdown(&self.title));
         if !self.description.is_empty() {
-            let _ = writeln!(out, "{}\n", self.description);
+            let _ = writeln!(out, "{}\n", in_markdown(&self.description));
         }
         out.push_str(&line(&header));
         out.push_str(&line(&vec!["---".to_owned(); header.len()]));
         out.extend(rows.iter().map(line));
         let _ = writeln!(out, "\n`{}`: {}.", self.sweep, self.remarks().join("; "));
         if let Some((best, error)) = self.best() {
-            let _ = writeln!(out, "Best by validation: {best} ({}).", number::significant(error));
+            let _ = writeln!(out, "Best by validation: {} ({}).", in_markdown(&best), number::significant(error));
         }
         let failed: Vec<&str> =
             self.cells.iter().filter(|it| it.state == CellState::Failed).map(|it| it.name.as_str()).collect();
@@ -472,8 +487,8 @@ impl SweepResults {
 /// A page of several sweeps in Markdown.
 pub fn results_page(results: &[SweepResults]) -> String {
     let mut out = String::from(
-        "# Results\n\nMade from the files in `results` by `paramill results`. What was not run says so; errors are on trajectories that \
-         neither trained nor chose the model.\n\n",
+        "# Results\n\nMade by `paramill results`. What was not run says so; test errors are on trajectories that neither trained nor chose \
+         the model.\n\n",
     );
     let sections: Vec<String> = results.iter().map(SweepResults::markdown).collect();
     out.push_str(&sections.join("\n"));
@@ -521,6 +536,7 @@ mod tests {
             figures: figures.collect(),
             published: Vec::new(),
             dataset: format!("lv--seed-{seed}"),
+            scales: String::new(),
             environments: 4,
             environments_failed: 0,
             training_steps: 10,

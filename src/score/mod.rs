@@ -7,10 +7,12 @@
 //!   parameters_grid.csv    environment and the parameters: a row an environment; or parameters_adapt.csv
 //! ```
 //!
-//! Each file may be Parquet in place of CSV, and may be left out with its figures. What is missing in a file, or is no number, leaves its figure
+//! Each file may be Parquet in place of CSV, and may be left out with its figures. Of fields on a grid, `test.h5` and `adapt_test.h5` are as the
+//! dataset has them. What is missing in a file, or is no number, leaves its figure
 //! without a value: it never improves a score.
 
 pub(crate) mod predictions;
+pub(crate) mod fields;
 pub(crate) mod scoring;
 
 pub use scoring::{Score, Scored, score};

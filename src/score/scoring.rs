@@ -10,13 +10,15 @@
 //! ones; `z` predictions at their times; `p` known parameters, `q` estimates. The hull is that of the known parameters of the train split.
 //! Source: Kirchmeyer et al., ICML 2022, section 5, as [`Evaluation`](crate::estimate::Evaluation).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::predictions::{Numbers, Table, in_words, others, table_at};
-use crate::dataset::{Dataset, Error};
+use super::fields;
+use super::fields::Fields;
+use super::predictions::{Numbers, Table, in_words, others, table_at, table_names};
+use crate::dataset::{Dataset, Error, IndexEntry};
 use crate::estimate::Hull;
 use crate::estimate::table::errors::{Mean, SquaredError};
 use crate::estimate::table::evaluation::ParameterErrors;
@@ -27,6 +29,9 @@ use crate::schema::{Quantity, Split, Trajectory};
 
 /// The tables of parameters, the first of which that is there is scored, as the program's own estimates are.
 const PARAMETERS: [(&str, Split); 2] = [("parameters_grid", Split::Grid), ("parameters_adapt", Split::Adapt)];
+
+/// The splits whose trajectories are scored.
+const SCORED: [Split; 2] = [Split::Test, Split::AdaptTest];
 
 /// The figures of predictions; none where a file is left out, or lacks something.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -65,43 +70,80 @@ pub struct Scored {
     pub tables: usize,
 }
 
-/// Scores the tables in the directory `predictions`.
+/// What is predicted of a split.
+enum Predicted {
+    Samples(Table),
+    Fields(Fields),
+}
+
+impl Predicted {
+    fn path(&self) -> &Path {
+        match self {
+            Predicted::Samples(table) => &table.path,
+            Predicted::Fields(fields) => fields.path(),
+        }
+    }
+}
+
+/// Scores the tables in the directory `predictions`; of fields, the HDF5 files of trajectories there.
 ///
 /// # Errors
-/// If the dataset or the directory cannot be read, or the dataset holds fields.
+/// If the dataset or the directory cannot be read, or a file of fields is not shaped as the dataset's.
 pub fn score(dataset: &Dataset, predictions: &Path) -> Result<Scored, Error> {
     let manifest = dataset.manifest();
-    if manifest.grid.is_some() {
-        return Err(Error::invalid(
-            dataset.directory(),
-            "fields on a grid".to_owned(),
-            "a dataset without one: predictions of fields are not read".to_owned(),
-        ));
-    }
-    let names = [Split::Test.name(), Split::AdaptTest.name(), PARAMETERS[0].0, PARAMETERS[1].0];
+    let of_split = |split: Split| match manifest.grid.is_some() {
+        true => fields::names(dataset, split),
+        false => table_names(split.name()),
+    };
+    let of_parameters = PARAMETERS.into_iter().flat_map(|(name, _)| table_names(name));
+    let names: Vec<String> = SCORED.into_iter().flat_map(of_split).chain(of_parameters).collect();
     let not_read = others(predictions, &names).map_err(|source| Error::Io { path: predictions.to_owned(), source })?;
     let mut score =
         Score { dataset: manifest.name.clone(), dataset_sha256: dataset.content_hash().to_owned(), ..Score::default() };
     let (mut problems, mut tables) = (Problems::default(), 0);
-    for split in [Split::Test, Split::AdaptTest] {
-        let Some(path) = table_at(predictions, split.name(), &mut problems) else { continue };
-        tables += 1;
+    for split in SCORED {
         let before = problems.len();
-        let columns: Vec<&str> = std::iter::once("time").chain(names_of(&manifest.channels)).collect();
-        let Some(table) = Table::read(&path, &["environment", "trajectory"], &columns, &mut problems) else { continue };
-        let errors = trajectory_errors(dataset, split, &table, &mut problems)?;
+        let predicted = if manifest.grid.is_some() {
+            let Some(fields) = Fields::open(dataset, split, predictions)? else { continue };
+            tables += 1;
+            Predicted::Fields(fields)
+        } else {
+            let Some(path) = table_at(predictions, split.name(), &mut problems) else { continue };
+            tables += 1;
+            let time = ("time", manifest.time_unit.as_str());
+            let columns: Vec<(&str, &str)> = std::iter::once(time).chain(units_of(&manifest.channels)).collect();
+            let ids = ["environment", "trajectory"];
+            let Some(table) = Table::read(&path, &ids, &columns, &mut problems) else { continue };
+            Predicted::Samples(table)
+        };
+        let errors = trajectory_errors(dataset, split, &predicted, &mut problems)?;
         if problems.len() > before {
             continue;
         }
+        let mean = match split {
+            Split::Test => errors.all.mean(),
+            _ => errors.of_environments.mean(),
+        };
+        if mean.is_some_and(|mean| !mean.is_finite()) {
+            let found =
+                format!("predictions of {split} so far off that the mean of their squares is beyond all numbers");
+            let problem = Problem::new(Kind::NotANumber, found, "a finite error", "look at what was written");
+            problems.push(problem.file(predicted.path()));
+            continue;
+        }
         match split {
-            Split::Test => score.mse_in_domain = errors.all.mean(),
-            _ => score.mse_adaptation = errors.of_environments.mean(),
+            Split::Test => score.mse_in_domain = mean,
+            _ => score.mse_adaptation = mean,
         }
     }
     for (name, split) in PARAMETERS {
         let Some(path) = table_at(predictions, name, &mut problems) else { continue };
         tables += 1;
-        let columns: Vec<&str> = names_of(&manifest.parameters).collect();
+        if !manifest.splits.contains_key(&split) {
+            problems.push(without_split(split, &path));
+            continue;
+        }
+        let columns: Vec<(&str, &str)> = units_of(&manifest.parameters).collect();
         let table = Table::read(&path, &["environment"], &columns, &mut problems);
         if let Some(table) = table.filter(|_| score.parameter_split.is_none()) {
             score.parameter_split = Some(split);
@@ -111,8 +153,13 @@ pub fn score(dataset: &Dataset, predictions: &Path) -> Result<Scored, Error> {
     Ok(Scored { score, problems: problems.into_vec(), not_read, tables })
 }
 
-fn names_of(quantities: &[Quantity]) -> impl Iterator<Item = &str> {
-    quantities.iter().map(|it| it.name.as_str())
+fn units_of(quantities: &[Quantity]) -> impl Iterator<Item = (&str, &str)> {
+    quantities.iter().map(|it| (it.name.as_str(), it.unit.as_str()))
+}
+
+fn without_split(split: Split, path: &Path) -> Problem {
+    let found = format!("predictions of {split}, which the dataset does not have");
+    Problem::new(Kind::EmptySplit, found, "a split of the dataset", "remove it").file(path)
 }
 
 /// Squared errors of trajectories.
@@ -124,22 +171,22 @@ struct TrajectoryErrors {
     of_environments: Mean,
 }
 
-/// The errors of a table on a split; adds a problem for everything that lacks a prediction.
+/// The errors of what is predicted on a split; adds a problem for everything that lacks a prediction.
 fn trajectory_errors(
     dataset: &Dataset,
     split: Split,
-    table: &Table,
+    predicted: &Predicted,
     problems: &mut Problems,
 ) -> Result<TrajectoryErrors, Error> {
     let index = if dataset.manifest().splits.contains_key(&split) { dataset.index(split)? } else { Vec::new() };
     if index.is_empty() {
-        let found = format!("predictions of {split}, which the dataset does not have");
-        problems.push(Problem::new(Kind::EmptySplit, found, "a split of the dataset", "remove it").file(&table.path));
+        problems.push(without_split(split, predicted.path()));
         return Ok(TrajectoryErrors::default());
     }
-    let known: BTreeSet<Vec<String>> =
-        index.iter().map(|it| vec![it.environment.clone(), it.trajectory.clone()]).collect();
-    table.check_ids(&known, problems);
+    if let Predicted::Samples(table) = predicted {
+        let ids = |it: &IndexEntry| vec![it.environment.clone(), it.trajectory.clone()];
+        table.check_ids(&index.iter().map(ids).collect(), problems);
+    }
     let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (row, entry) in index.iter().enumerate() {
         rows_of.entry(&entry.environment).or_default().push(row);
@@ -147,8 +194,12 @@ fn trajectory_errors(
     let mut errors = TrajectoryErrors::default();
     for rows in rows_of.values() {
         let mut of_environment = SquaredError::default();
-        for trajectory in dataset.read_rows(split, rows)? {
-            for error in errors_of(trajectory, table, problems) {
+        for (row, trajectory) in rows.iter().zip(dataset.read_rows(split, rows)?) {
+            let of_trajectory = match predicted {
+                Predicted::Samples(table) => errors_of(trajectory, table, problems),
+                Predicted::Fields(fields) => fields.errors_of(*row, &trajectory, problems)?,
+            };
+            for error in of_trajectory {
                 of_environment.add_value(error);
                 errors.all.add(error * error);
             }
@@ -188,7 +239,7 @@ fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> 
             continue;
         };
         for (observed, predicted) in state.iter().zip(&row.values[1..]).filter(|(observed, _)| !observed.is_nan()) {
-            match predicted.is_nan() {
+            match !predicted.is_finite() {
                 true => lack(format!("no number at time {time} (line {}) of {}", row.line, in_words(&key)), problems),
                 false => errors.push(predicted - observed),
             }
@@ -221,8 +272,9 @@ fn add_parameters(
     let points = of_split(Split::Train)?.into_values().filter_map(|it| it.into_iter().collect::<Option<Vec<f64>>>());
     let hull = Hull::new(points.collect());
     let environments = of_split(split)?;
-    table.check_ids(&environments.keys().map(|id| vec![id.clone()]).collect(), problems);
-    let (mut errors, mut lacks) = (ParameterErrors::default(), [false; 3]);
+    let are_known = table.check_ids(&environments.keys().map(|id| vec![id.clone()]).collect(), problems);
+    // What stands twice, or belongs to nothing, may be of any of them.
+    let (mut errors, mut lacks) = (ParameterErrors::default(), [table.repeats || !are_known; 3]);
     for (id, truth) in environments.iter().filter(|(_, truth)| truth.iter().flatten().any(|truth| *truth != 0.0)) {
         let in_hull = hull.holds(truth);
         let row = table.rows.get(&vec![id.clone()]).and_then(|rows| rows.first());

@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// The training loss is not finite.
     #[error(
-        "the loss at step {step} is not finite; {}; lower train.learning_rate or train.gradient_clip",
+        "the loss at step {step} is not finite; {}; lower train.learning_rate, train.gradient_clip, or of a rule that adapts by gradient steps train.inner_rate",
         last_good(.checkpoint.as_deref())
     )]
     Diverged {

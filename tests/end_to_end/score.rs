@@ -129,7 +129,44 @@ fn own_predictions_have_the_figures_of_the_evaluation() {
         summary["param_mape_out_of_hull"].as_f64().unwrap(),
         max_relative = 1e-9
     );
+    // What stands twice, or belongs to nothing, may be of any environment; units are those of the dataset.
+    let all = |head: &str| {
+        let mut table = format!("{head}\n");
+        for row in &rows {
+            writeln!(table, "{},{},{}", row.environment, row.parameters[0].value, row.parameters[1].value).unwrap();
+        }
+        table
+    };
+    let sound = all("environment,beta,delta");
+    for (text, expected) in [
+        (format!("{sound}{}\n", sound.lines().nth(1).unwrap()), "a second time"),
+        (format!("{sound}grid-99999,1,1\n"), "grid-99999"),
+        (all("environment,beta (1),delta"), ""),
+        (all("environment,beta (%),delta"), "the unit"),
+    ] {
+        fs::write(at("predictions/parameters_grid.csv"), text).unwrap();
+        let code = if expected.is_empty() { 0 } else { 3 };
+        let scored = score(root.path(), code);
+        assert!(said(&scored).contains(expected), "{scored}");
+        assert_eq!(scored["score"]["param_mape_overall"].is_null(), code == 3, "{scored}");
+    }
+    fs::remove_file(at("predictions/parameters_grid.csv")).unwrap();
+    let last = lines[lines.len() - 1].rsplit_once(',').unwrap().0;
+    let body = lines[..lines.len() - 1].join("\n");
+    fs::write(at("predictions/test.csv"), format!("{body}\n{last},1e300\n")).unwrap();
+    let scored = score(root.path(), 3);
+    assert!(scored["score"]["mse_in_domain"].is_null() && said(&scored).contains("beyond all numbers"), "{scored}");
+
     fs::create_dir(at("nothing")).unwrap();
     let empty = paramill(root.path(), &["score", "datasets/pairs-set", "nothing"]);
     assert!(empty.status.code() == Some(2) && stderr(&empty).contains("found no table of predictions"));
+
+    // A model that is trained anew leaves estimates and a report of the one before, which are not shown as its own.
+    let output = paramill(root.path(), &["run", "pairs.toml", "--stage", "train", "--set", "train.steps=3", "--json"]);
+    let trained: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(trained["summary"].is_null() && trained["report"].is_null(), "{trained}");
+    assert_eq!((&trained["environments"], &trained["statuses"]), (&serde_json::json!(0), &serde_json::json!({})));
+    let compared = paramill(root.path(), &["compare", "runs/pairs", "runs/none"]);
+    let said = stderr(&compared);
+    assert!(compared.status.code() == Some(2) && said.contains("another product of `train`"), "{said}");
 }

@@ -165,6 +165,12 @@ impl Explainer<'_> {
             branch.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
         };
         let fitting: Vec<_> = branches.iter().filter(|branch| !is_of_other_type(branch, path)).collect();
+        if let [branch] = fitting.as_slice()
+            && let [error] = branch.as_slice()
+            && matches!(error.kind(), ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. })
+        {
+            return self.explain(error);
+        }
         let options: Vec<Value> = fitting.iter().flat_map(|branch| branch.iter().flat_map(allowed)).collect();
         let tagged: Vec<_> = fitting.iter().filter(|branch| !wrong_tag(branch)).collect();
         let only_options = fitting.iter().all(|branch| {
