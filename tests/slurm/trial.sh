@@ -1,6 +1,7 @@
 #!/bin/bash
 # trial.sh PARAMILL [BASE] : two pipelines by jobs of the Slurm that up.sh has started with three nodes, against the same on one machine.
 #   learned  generate and estimate as arrays, the model by one job with a (pretend) GPU, each after the one before
+#   sweep    two cells like it, submitted together
 #   physics  eight shards of estimate: one is killed, one is on a node that is lost, one is stopped with SIGTERM, one is run twice at once
 # Every result must be that of one machine, byte for byte.
 set -uo pipefail
@@ -23,7 +24,7 @@ has_blocks() { ls runs/physics/blocks/estimate-*/*.block; }
 
 cp "$here"/*.toml "$work/alone"; cp "$here"/*.toml "$work/cluster"
 cd "$work/alone" || exit 1
-for name in learned physics; do
+for name in learned sweep physics; do
   "$paramill" run $name.toml --executor local --quiet >/dev/null || { echo "FAIL $name on one machine"; exit 1; }
 done
 cd "$work/cluster" || exit 1
@@ -38,6 +39,13 @@ check "learned: model" "$(same runs/learned/models/learned/weights.safetensors)"
 check "learned: estimates" "$(same runs/learned/estimates)" same
 check "learned: dataset" "$(same datasets/learned)" same
 "$paramill" run learned.toml --executor local --dry-run >/dev/null; check "learned: nothing is left to do" $? 0
+
+"$paramill" run sweep.toml --quiet 2>/dev/null; check "sweep is submitted" $? 0
+"$paramill" run sweep.toml --quiet 2>/dev/null; check "a second submission of its cells is refused" $? 6
+all_done() { "$paramill" status sweep.toml | grep -q "2 of 2 cells done"; }
+wait_for 480 all_done
+for seed in 0 1; do check "sweep: estimates of seed $seed" "$(same runs/sweep/cells/seed-$seed/estimates)" same; done
+"$paramill" report sweep.toml >/dev/null; check "sweep: its page" "$?, $(grep -c 'all 2 cells were run' runs/sweep/report/index.html)" "0, 1"
 
 "$paramill" run physics.toml --executor local --stage generate --quiet >/dev/null; check "physics: dataset" "$(same datasets/physics)" same
 "$paramill" run physics.toml --quiet; check "physics is submitted" $? 0
