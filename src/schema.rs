@@ -238,7 +238,7 @@ pub struct StateShape {
 impl StateShape {
     /// The shape for `channels` channels on `grid`.
     pub fn new(channels: usize, grid: Option<&Grid>) -> Self {
-        let axes = grid.map_or(&[][..], |grid| &grid.axes);
+        let axes = grid.map_or(&[][..], |grid| grid.axes.as_slice());
         let (space, boundaries) = axes.iter().map(|axis| (axis.count, axis.boundary)).unzip();
         StateShape { channels, space, boundaries }
     }

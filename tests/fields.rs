@@ -248,8 +248,18 @@ fn a_model_says_what_states_it_is_for() {
         ("kind = \"convnet\"\nkernel = 15", &plane, "model.kernel", "15 for fields on 6 x 5 points"),
         ("kind = \"fno\"", &plain, "model", "\"fno\" for states without space"),
         ("kind = \"fno\"", &StateShape::periodic(2, &[4, 1]), "model", "\"fno\" for fields on 4 x 1 points"),
-        ("kind = \"library\"\noperators = [\"gradient\"]", &plain, "model.operators", "`gradient` for states without space"),
-        ("kind = \"library\"\noperators = [\"velocity\"]", &plane, "model.operators", "`velocity` for fields on 6 x 5 points"),
+        (
+            "kind = \"library\"\noperators = [\"gradient\"]",
+            &plain,
+            "model.operators",
+            "`gradient` for states without space",
+        ),
+        (
+            "kind = \"library\"\noperators = [\"velocity\"]",
+            &plane,
+            "model.operators",
+            "`velocity` for fields on 6 x 5 points",
+        ),
         ("kind = \"library\"\noperators = [\"waves\"]", &line, "model.operators", "`waves` for fields on 7 points"),
         (
             "kind = \"library\"\noperators = [\"velocity\"]",
@@ -272,7 +282,9 @@ fn a_model_says_what_states_it_is_for() {
     }
     assert_eq!(of("kind = \"mlp\"").problem(&plain, 2), None);
     for shape in shapes() {
-        for model in ["kind = \"convnet\"", "kind = \"fno\"", "kind = \"library\"\noperators = [\"laplacian\", \"gradient\"]"] {
+        for model in
+            ["kind = \"convnet\"", "kind = \"fno\"", "kind = \"library\"\noperators = [\"laplacian\", \"gradient\"]"]
+        {
             assert_eq!(of(model).problem(&shape, 0), None, "{model} on {shape:?}");
             let driven = of(model).problem(&shape, 2).map(|problem| problem.expected);
             assert_eq!(driven.is_some(), !model.contains("library"), "{model}: {driven:?}");

@@ -37,7 +37,7 @@ impl ConvNet {
         let sides = vec![kernel; state.space.len()];
         let mut layout = Layout::default();
         for (layer, pair) in widths.windows(2).enumerate() {
-            layout.push(format!("layers.{layer}.weight"), &[&[pair[1], pair[0]], &sides[..]].concat());
+            layout.push(format!("layers.{layer}.weight"), &[&[pair[1], pair[0]][..], &sides].concat());
             layout.push(format!("layers.{layer}.bias"), &[pair[1]]);
         }
         let (space, boundaries) = (state.space.clone(), state.boundaries.clone());

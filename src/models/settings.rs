@@ -177,8 +177,7 @@ impl Settings {
                     return problem("model.saturation", found, "6 at most", "set a smaller number");
                 }
                 let operators = operators_of(operators, state);
-                let of_operators =
-                    |found, expected, remedy| problem("model.operators", found, expected, remedy);
+                let of_operators = |found, expected, remedy| problem("model.operators", found, expected, remedy);
                 if let Some((_, twice)) = operators.iter().enumerate().find(|(at, it)| operators[..*at].contains(it)) {
                     let found = format!("`{}` twice", twice.name());
                     return of_operators(found, "each operator once", "leave one of them out");
@@ -198,7 +197,12 @@ impl Settings {
                 let count = library::count(state, inputs, [degree, operator_degree], &operators);
                 (count > MOST_PRODUCTS as u128).then_some(())?;
                 let found = format!("a library of {count} products");
-                problem("model", found, "at most 20000", "set a lower `degree` or `operator_degree`, or leave operators out")
+                problem(
+                    "model",
+                    found,
+                    "at most 20000",
+                    "set a lower `degree` or `operator_degree`, or leave operators out",
+                )
             }
         }
     }

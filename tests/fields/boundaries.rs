@@ -161,7 +161,8 @@ fn weights_are_laid_out_by_the_axes() {
     let shapes = [&[8][..], &[8, 8], &[8, 8, 8]].map(|space| StateShape::periodic(2, space));
     assert_eq!(shapes.each_ref().map(spectra), [vec![3, 4, 4, 2], vec![6, 3, 4, 4, 2], vec![6, 6, 3, 4, 4, 2]]);
     assert_eq!(shapes.each_ref().map(kernels), [vec![6, 2, 5], vec![6, 2, 5, 5], vec![6, 2, 5, 5, 5]]);
-    let first = |boundaries: &[Boundary]| Fno::new(&on(&[8; 3], boundaries), 1, 3, 4, 5).layout().blocks[0].shape.clone();
+    let first =
+        |boundaries: &[Boundary]| Fno::new(&on(&[8; 3], boundaries), 1, 3, 4, 5).layout().blocks[0].shape.clone();
     assert_eq!(first(&[Periodic; 3]), [4, 7]);
     assert_eq!(first(&[Periodic, Zero, Replicate]), [4, 5]);
 }

@@ -53,14 +53,7 @@ impl Stencils {
     /// Makes each value of a field from itself, and from the point before, the point and the point after along an axis; `replicated` is the weight of
     /// the ghosts of a boundary `replicate`.
     #[inline(always)]
-    fn along(
-        &self,
-        axis: usize,
-        replicated: f64,
-        a: &[f64],
-        to: &mut [f64],
-        make: impl Fn(f64, f64, f64, f64) -> f64,
-    ) {
+    fn along(&self, axis: usize, replicated: f64, a: &[f64], to: &mut [f64], make: impl Fn(f64, f64, f64, f64) -> f64) {
         let (n, stride) = (self.space[axis], self.space[axis + 1..].iter().product::<usize>());
         let (first, last, weight) = match self.boundaries[axis] {
             Boundary::Periodic => (n - 1, 0, 1.0),

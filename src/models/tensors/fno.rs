@@ -52,7 +52,7 @@ impl Fno {
         let waves = kept.size()[SPACE as usize..].to_vec(); // 2 k_1, .., 2 k_{k-1}, k_k
         let order: Vec<i64> = [0].into_iter().chain(space.iter().copied()).chain([1, 2]).collect();
         let columns = kept.permute(order).reshape([sets * self.waves(), states, width]);
-        let product = columns.bmm(spectrum).view([&[sets], &waves[..], &[states, width]].concat().as_slice());
+        let product = columns.bmm(spectrum).view([&[sets][..], &waves, &[states, width]].concat().as_slice());
         let axes = self.axes();
         let order: Vec<i64> = [0, axes + 1, axes + 2].into_iter().chain(1..=axes).collect();
         let mut whole = product.permute(order);
