@@ -123,7 +123,9 @@ impl Layered for Fno {
                 all = Tensor::cat(&[all.narrow(axis, 0, k), all.narrow(axis, 2 * modes - k, k)], axis);
             }
             let low = all.narrow(last as i64 + 1, 0, used[last]);
-            low.contiguous().view_as_complex().reshape([sets * self.waves(), width, width])
+            // Complex numbers begin at an even place in memory, as in a copy.
+            let low = if last == 0 { low.copy() } else { low.contiguous() };
+            low.view_as_complex().reshape([sets * self.waves(), width, width])
         };
         (0..self.layers + 3)
             .map(|layer| FnoLayer {
