@@ -12,7 +12,7 @@
 //! times it (in units of the period), where the source has the position itself, which jumps at the period; of any other the
 //! position itself, from 0 at the first point to 1 at the last. Where a grid has fewer wave numbers than `m`, only those are used.
 //!
-//! The transform is periodic. On an axis that is not, `h_0` is continued by [`PADDING`] of its points, rounded up, that are zero, and `h_L` is cut
+//! The transform is periodic. On an axis that is not, `h_0` is continued by an eighth of its points, rounded up, that are zero, and `h_L` is cut
 //! back, as in the code of the source, which pads all axes or none, by a number of points that is chosen for each data set (nine for 85). Whether
 //! such a boundary is of zeros or of the nearest point, the operator learns from the data, which alone tell it.
 //!
@@ -23,9 +23,6 @@ use super::layout::Layout;
 use super::model::Model;
 use crate::random::Stream;
 use crate::schema::{Boundary, StateShape};
-
-/// One over the share of an axis by which it is continued where it is not periodic.
-pub(crate) const PADDING: usize = 8;
 
 /// A Fourier neural operator.
 pub struct Fno {
@@ -66,14 +63,6 @@ impl Fno {
         }
         let (space, boundaries) = (state.space.clone(), state.boundaries.clone());
         Fno { channels: state.channels, space, boundaries, layers, modes, width, layout }
-    }
-
-    /// Points that are added behind each axis.
-    pub(crate) fn padding(&self) -> impl DoubleEndedIterator<Item = usize> {
-        self.space.iter().zip(&self.boundaries).map(|(count, boundary)| match boundary {
-            Boundary::Periodic => 0,
-            Boundary::Zero | Boundary::Replicate => count.div_ceil(PADDING),
-        })
     }
 }
 

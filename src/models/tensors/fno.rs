@@ -11,12 +11,22 @@ use crate::models::fno::Fno;
 use crate::models::model::Model;
 use crate::schema::Boundary;
 
+/// One over the share of its points by which an axis is continued where it is not periodic.
+const PADDING: usize = 8;
 /// The first axis of space in a field `[N, B, w, n_1, .., n_k]`.
 const SPACE: i64 = 3;
 
 impl Fno {
     fn axes(&self) -> i64 {
         self.space.len() as i64
+    }
+
+    /// Points that are added behind each axis.
+    fn padding(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.space.iter().zip(&self.boundaries).map(|(count, boundary)| match boundary {
+            Boundary::Periodic => 0,
+            Boundary::Zero | Boundary::Replicate => count.div_ceil(PADDING),
+        })
     }
 
     /// Points along each axis in spectral layers.
