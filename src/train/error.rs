@@ -130,7 +130,7 @@ pub enum Error {
         /// The dataset.
         dataset: PathBuf,
         /// What is wrong with it.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// The rule cannot adapt that model, or the layers asked for.
     #[error(

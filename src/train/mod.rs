@@ -216,7 +216,7 @@ pub fn run_from(
 
     let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
     if let Some(problem) = settings.model.problem(&state, inputs) {
-        return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), problem });
+        return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), problem: Box::new(problem) });
     }
     let model = settings.model.build(&state, inputs);
     if let Some((setting, found, expected)) = settings.rule.problem(&settings.model, settings.adapted_layers) {
