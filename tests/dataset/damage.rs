@@ -179,8 +179,8 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     };
     expect(&sound.replacen("\"kind\"", "\"kind", 1), &["manifest.json:6:"]);
     expect(&sound.replacen("\"time_unit\": \"s\"", "\"time_unit\": 3", 1), &["manifest.json:", "integer `3`"]);
-    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format 3.2", "2.x", "a newer version of paramill"]);
-    expect(&sound.replacen("\"major\": 2", "\"major\": 1", 1), &["format 1.2", "2.x", "make it again"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format 3.3", "2.x", "a newer version of paramill"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 1", 1), &["format 1.3", "2.x", "make it again"]);
     expect(&sound.replacen("\"dataset\"", "\"model\"", 1), &["kind is `model`"]);
     let broken = sound
         .replacen("data/train-00000-of-00001.parquet", "../train.parquet", 1)
