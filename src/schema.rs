@@ -174,7 +174,7 @@ pub struct GridAxis {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: f64,
     /// What lies beyond the first and the last point.
-    #[serde(default, skip_serializing_if = "Boundary::is_periodic")]
+    #[serde(default, skip_serializing_if = "is_periodic")]
     pub boundary: Boundary,
 }
 
@@ -183,11 +183,21 @@ impl GridAxis {
     pub fn periodic(name: impl Into<String>, unit: impl Into<String>, count: usize, spacing: f64) -> Self {
         GridAxis { name: name.into(), unit: unit.into(), count, spacing, start: 0.0, boundary: Boundary::Periodic }
     }
+
+    /// Coordinates of its points, in its unit.
+    pub fn points(&self) -> impl Iterator<Item = f64> {
+        (0..self.count).map(|at| self.start + at as f64 * self.spacing)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(start: &f64) -> bool {
     *start == 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_periodic(boundary: &Boundary) -> bool {
+    *boundary == Boundary::Periodic
 }
 
 /// What a field is beyond the end of an axis in space.
@@ -204,8 +214,13 @@ pub enum Boundary {
 }
 
 impl Boundary {
-    fn is_periodic(&self) -> bool {
-        *self == Boundary::Periodic
+    /// The name used in files and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Boundary::Periodic => "periodic",
+            Boundary::Zero => "zero",
+            Boundary::Replicate => "replicate",
+        }
     }
 }
 
@@ -216,13 +231,26 @@ pub struct StateShape {
     pub channels: usize,
     /// Points of each axis in space; empty where there is no space.
     pub space: Vec<usize>,
+    /// What lies beyond the ends of each of these axes.
+    pub boundaries: Vec<Boundary>,
 }
 
 impl StateShape {
     /// The shape for `channels` channels on `grid`.
     pub fn new(channels: usize, grid: Option<&Grid>) -> Self {
-        let space = grid.map_or_else(Vec::new, |grid| grid.axes.iter().map(|axis| axis.count).collect());
-        StateShape { channels, space }
+        let axes = grid.map_or(&[][..], |grid| grid.axes.as_slice());
+        let (space, boundaries) = axes.iter().map(|axis| (axis.count, axis.boundary)).unzip();
+        StateShape { channels, space, boundaries }
+    }
+
+    /// The shape for `channels` channels without space.
+    pub fn without_space(channels: usize) -> Self {
+        StateShape::new(channels, None)
+    }
+
+    /// The shape for `channels` channels on axes of so many points, all periodic.
+    pub fn periodic(channels: usize, space: &[usize]) -> Self {
+        StateShape { channels, space: space.to_vec(), boundaries: vec![Boundary::Periodic; space.len()] }
     }
 
     /// Points in space of one channel; 1 where there is no space.

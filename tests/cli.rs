@@ -497,8 +497,8 @@ fn engines_are_listed_with_those_that_the_build_is_without() {
 #[test]
 fn a_model_of_fields_is_not_for_states_without_space() {
     let said = complaints(&format!("{PIPELINE}\n[train]\nmodel = {{ kind = \"fno\" }}\n"), &[]);
-    let expected = "pairs.toml:19:9 (train.model): found a model for fields in two dimensions, of at least two points each way, and a \
-                    dataset of states without space; expected one for it; choose another of `paramill list models`\n";
+    let expected = "pairs.toml:19:9 (train.model): found \"fno\" for states without space; expected fields on one to three axes; choose another \
+                    of `paramill list models`\n";
     assert!(said.contains(expected), "{said}");
 }
 

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use common::{fields, manifest, ragged, reseal, shared_grid, trajectory, write};
 use paramill::dataset::{Dataset, Error, IndexEntry, Manifest, Store, Writer, verify};
-use paramill::schema::{GridAxis, Quantity, Split, Trajectory};
+use paramill::schema::{Boundary, GridAxis, Quantity, Split, Trajectory};
 use proptest::prelude::*;
 
 const STORES: [Store; 2] = [Store::Hdf5, Store::Parquet];
@@ -126,6 +126,24 @@ fn fields_on_a_grid_come_back_from_both_stores() {
     manifest.grid.as_mut().unwrap().axes.truncate(1);
     rows.iter_mut().for_each(|row| row.states.truncate(row.len() * 2 * 3));
     conforms(manifest, &rows);
+}
+
+/// Coordinates from the start of an axis, and The Well's names of boundaries.
+#[test]
+fn an_axis_that_starts_elsewhere_and_ends_is_written_as_such() {
+    let (mut manifest, rows) = fields(1, false);
+    let axes = &mut manifest.grid.as_mut().unwrap().axes;
+    (axes[0].start, axes[0].boundary) = (-1.5, Boundary::Zero);
+    axes[1].boundary = Boundary::Replicate;
+    conforms(manifest.clone(), &rows);
+    let root = tempfile::tempdir().unwrap();
+    write(&root.path().join("set"), manifest, &[(Split::Train, rows)]);
+    let file = hdf5_metno::File::open(root.path().join("set/hdf5/train.h5")).unwrap();
+    let east = file.dataset("east").unwrap().read_raw::<f64>().unwrap();
+    assert_eq!(east, [-1.5, -1.25, -1.0]);
+    for name in ["east_wall", "north_open"] {
+        assert!(file.group(&format!("boundary_conditions/{name}")).is_ok(), "{name}");
+    }
 }
 
 /// Nothing compresses better: the bounds on what a file can hold must let it pass.

@@ -19,7 +19,7 @@ type Observed = Vec<Vec<(Vec<f64>, Vec<f64>, Vec<f64>)>>;
 const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
 fn state() -> StateShape {
-    StateShape { channels: CHANNELS, space: Vec::new() }
+    StateShape::without_space(CHANNELS)
 }
 
 fn perceptron(layers: usize) -> models::Settings {

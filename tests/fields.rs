@@ -1,27 +1,71 @@
 //! Models of fields in space: gradients and tangents against finite differences, and what a model promises of space.
 
+#[path = "fields/boundaries.rs"]
+mod boundaries;
+#[path = "common/dataset.rs"]
+mod common;
+#[path = "fields/heat.rs"]
+mod heat;
+#[path = "common/model.rs"]
+mod model;
+
 use approx::assert_relative_eq;
 use paramill::engine::{self, Batch, Device, Engine, Precision, Products, Segment, Solver, Torch, Wrt};
 use paramill::models::tensors::TensorModel;
 use paramill::models::{AdaptedLayers, ConvNet, Fno, Library, Model, Operator, Settings};
 use paramill::random::Stream;
 use paramill::rules;
-use paramill::schema::StateShape;
+use paramill::schema::{Boundary, StateShape};
 use tch::{Kind, Tensor};
 
 /// Environments.
 const E: usize = 3;
 
 fn square() -> StateShape {
-    StateShape { channels: 2, space: vec![5, 5] }
+    StateShape::periodic(2, &[5, 5])
 }
 
 fn shape() -> StateShape {
-    StateShape { channels: 2, space: vec![6, 5] }
+    StateShape::periodic(2, &[6, 5])
 }
 
-fn models() -> [fn() -> Box<dyn TensorModel>; 2] {
-    [|| Box::new(ConvNet::new(&shape(), 3, 4, 3, 0.5)), || Box::new(Fno::new(&shape(), 2, 2, 3, 4))]
+/// Two channels on grids of one to three axes, of every boundary and of different ones.
+fn shapes() -> Vec<StateShape> {
+    use Boundary::{Periodic, Replicate, Zero};
+    let on = |space: &[usize], boundaries: &[Boundary]| StateShape {
+        channels: 2,
+        space: space.to_vec(),
+        boundaries: boundaries.to_vec(),
+    };
+    let mut shapes = vec![shape()];
+    for boundary in [Periodic, Zero, Replicate] {
+        shapes.push(on(&[7], &[boundary]));
+        shapes.push(on(&[4, 3, 3], &[boundary; 3]));
+    }
+    shapes.extend([
+        on(&[5, 4], &[Zero, Zero]),
+        on(&[5, 4], &[Replicate, Replicate]),
+        on(&[4, 5], &[Zero, Periodic]),
+        on(&[4, 5], &[Replicate, Zero]),
+        on(&[3, 4, 3], &[Periodic, Zero, Replicate]),
+        on(&[3, 3, 5], &[Replicate, Periodic, Periodic]),
+    ]);
+    shapes
+}
+
+/// Each network for each of these grids.
+fn models() -> Vec<(StateShape, Box<dyn TensorModel>)> {
+    let of_shape = |shape: StateShape| -> [(StateShape, Box<dyn TensorModel>); 2] {
+        let convnet = ConvNet::new(&shape, 3, 4, 3, 0.5);
+        let fno = Fno::new(&shape, 2, 2, 3, 4);
+        [(shape.clone(), Box::new(convnet)), (shape, Box::new(fno))]
+    };
+    shapes().into_iter().flat_map(of_shape).collect()
+}
+
+/// A model and its grid in words.
+fn name(model: &dyn TensorModel, shape: &StateShape) -> String {
+    format!("{} on {:?} {:?}", model.name(), shape.space, shape.boundaries)
 }
 
 /// An engine that takes each environment by itself, or all together.
@@ -30,8 +74,8 @@ fn torch(model: Box<dyn TensorModel>, apart: bool) -> Torch {
 }
 
 /// Trajectories of unequal lengths, the last environment having one fewer.
-fn batch(stream: &mut Stream) -> Batch {
-    let size = shape().size();
+fn batch(shape: &StateShape, stream: &mut Stream) -> Batch {
+    let size = shape.size();
     let lengths: [&[usize]; E] = [&[3, 4], &[4, 2], &[3]];
     let mut trajectory = |length: usize| {
         let times: Vec<f64> = (0..length).map(|t| 0.2 * t as f64 + stream.uniform(0.0, 0.1)).collect();
@@ -47,17 +91,17 @@ fn batch(stream: &mut Stream) -> Batch {
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    for model in models() {
-        let (model, mut stream) = (model(), Stream::new(1, "fields", &[]));
-        let batch = batch(&mut stream);
+    for (shape, model) in models() {
+        let mut stream = Stream::new(1, "fields", &[]);
+        let batch = batch(&shape, &mut stream);
         let weights: Vec<f64> = (0..E).flat_map(|_| model.initial_weights(&mut stream)).collect();
-        let (name, engine) = (model.name(), torch(model, true));
+        let (name, engine) = (name(model.as_ref(), &shape), torch(model, true));
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
         let value = |weights: &[f64]| engine::sum_of_squares(&engine.predict(weights, &batch), &batch) / batch.count();
         assert_relative_eq!(loss, value(&weights), max_relative = 1e-12);
         let h = 1e-6;
         let mut largest = 0.0_f64;
-        for i in (0..weights.len()).step_by(7) {
+        for i in (0..weights.len()).step_by(7.max(weights.len() / 80)) {
             let moved = |sign: f64| {
                 let mut moved = weights.clone();
                 moved[i] += sign * h;
@@ -73,11 +117,11 @@ fn gradients_agree_with_finite_differences() {
 
 #[test]
 fn derivatives_of_predictions_agree_with_finite_differences_and_are_each_others_transpose() {
-    for model in models() {
-        let (model, mut stream) = (model(), Stream::new(2, "derivatives", &[]));
-        let batch = batch(&mut stream);
+    for (shape, model) in models() {
+        let mut stream = Stream::new(2, "derivatives", &[]);
+        let batch = batch(&shape, &mut stream);
         let weights: Vec<f64> = (0..E).flat_map(|_| model.initial_weights(&mut stream)).collect();
-        let (name, engine) = (model.name(), torch(model, true));
+        let (name, engine) = (name(model.as_ref(), &shape), torch(model, true));
         let direction: Vec<f64> = weights.iter().map(|_| stream.normal()).collect();
         let along = |sign: f64| {
             let moved: Vec<f64> = weights.iter().zip(&direction).map(|(w, d)| w + sign * 1e-6 * d).collect();
@@ -97,14 +141,14 @@ fn derivatives_of_predictions_agree_with_finite_differences_and_are_each_others_
 
 #[test]
 fn tangents_agree_with_finite_differences_and_predictions_with_decoded_weights() {
-    for model in models() {
-        let (model, mut stream) = (model(), Stream::new(2, "fields", &[]));
-        let batch = batch(&mut stream);
+    for (shape, model) in models() {
+        let mut stream = Stream::new(2, "fields", &[]);
+        let batch = batch(&shape, &mut stream);
         let (size, d) = (model.layout().size(), 2);
         let mut basis = model.initial_weights(&mut stream);
         basis.extend((0..d * size).map(|_| 0.1 * stream.normal()));
         let contexts: Vec<f64> = (0..E * d).map(|_| stream.normal()).collect();
-        let (name, engine) = (model.name(), torch(model, true));
+        let (name, engine) = (name(model.as_ref(), &shape), torch(model, true));
         let tangents = engine.tangents(&basis, d);
         let (predictions, derivatives) = tangents.roll_out(&contexts, &batch);
         let weights: Vec<f64> = contexts
@@ -137,40 +181,46 @@ fn tangents_agree_with_finite_differences_and_predictions_with_decoded_weights()
 
 #[test]
 fn environments_together_give_what_each_gives_alone() {
-    for model in models() {
+    for ((shape, model), (_, same)) in models().into_iter().zip(models()) {
         let mut stream = Stream::new(3, "fields", &[]);
-        let batch = batch(&mut stream);
-        let weights: Vec<f64> = (0..E).flat_map(|_| model().initial_weights(&mut stream)).collect();
-        let answer = |apart: bool| {
-            let engine = torch(model(), apart);
+        let batch = batch(&shape, &mut stream);
+        let weights: Vec<f64> = (0..E).flat_map(|_| model.initial_weights(&mut stream)).collect();
+        let answer = |apart: bool, model| {
+            let engine = torch(model, apart);
             let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
             [vec![loss], gradient, engine.predict(&weights, &batch)]
         };
-        for (alone, together) in answer(true).iter().flatten().zip(answer(false).iter().flatten()) {
+        for (alone, together) in answer(true, model).iter().flatten().zip(answer(false, same).iter().flatten()) {
             assert_relative_eq!(*alone, *together, epsilon = 1e-12, max_relative = 1e-9);
         }
     }
 }
 
-/// A shift of the state by whole points shifts the rates of a convolutional network, across the edges too.
+/// A shift of the state by whole points along the periodic axes shifts the rates of a convolutional network, across the edges too; along the others it
+/// does not.
 #[test]
-fn convolutions_know_no_edge() {
-    let model = ConvNet::new(&shape(), 3, 4, 3, 1.0);
-    let mut stream = Stream::new(4, "fields", &[]);
-    let weights = Tensor::from_slice(&model.initial_weights(&mut stream)).unsqueeze(0);
-    let state: Vec<f64> = (0..60).map(|_| stream.normal()).collect();
-    let state = Tensor::from_slice(&state).view([1, 1, 2, 6, 5]);
-    let rates = |state: &Tensor| model.field(&weights)(&state.reshape([1, 1, 60])).view([1, 1, 2, 6, 5]);
-    let shifted = rates(&state.roll([2i64, 1], [3i64, 4]));
-    let difference = (shifted - rates(&state).roll([2i64, 1], [3i64, 4])).abs().max().double_value(&[]);
-    assert!(difference < 1e-12, "{difference}");
+fn convolutions_know_no_periodic_edge() {
+    for shape in shapes() {
+        let model = ConvNet::new(&shape, 3, 4, 3, 1.0);
+        let mut stream = Stream::new(4, "fields", &[]);
+        let weights = Tensor::from_slice(&model.initial_weights(&mut stream)).unsqueeze(0);
+        let state: Vec<f64> = (0..shape.size()).map(|_| stream.normal()).collect();
+        let sides: Vec<i64> = [1, 1, 2].into_iter().chain(shape.space.iter().map(|&n| n as i64)).collect();
+        let state = Tensor::from_slice(&state).view(sides.as_slice());
+        let rates = |state: &Tensor| model.field(&weights)(&state.reshape([1, 1, -1])).view(sides.as_slice());
+        for (axis, boundary) in shape.boundaries.iter().enumerate() {
+            let shifted = |field: &Tensor| field.roll([2i64], [3 + axis as i64]);
+            let difference = (rates(&shifted(&state)) - shifted(&rates(&state))).abs().max().double_value(&[]);
+            assert_eq!(difference < 1e-12, *boundary == Boundary::Periodic, "{shape:?}, axis {axis}: {difference}");
+        }
+    }
 }
 
 /// One spectral layer on a field of few wave numbers is exact on any grid: its rates agree where two grids meet.
 #[test]
 fn a_fourier_operator_works_at_another_resolution() {
     let at = |count: usize| {
-        let shape = StateShape { channels: 1, space: vec![count, count] };
+        let shape = StateShape::periodic(1, &[count, count]);
         let model = Fno::new(&shape, 1, 3, 4, 5);
         let weights = Tensor::from_slice(&model.initial_weights(&mut Stream::new(5, "fields", &[]))).unsqueeze(0);
         let place = Tensor::arange(count as i64, (Kind::Double, tch::Device::Cpu))
@@ -188,29 +238,57 @@ fn a_fourier_operator_works_at_another_resolution() {
 #[test]
 fn a_model_says_what_states_it_is_for() {
     let of = |text: &str| -> Settings { toml::from_str(text).unwrap() };
-    let (plain, plane) = (StateShape { channels: 2, space: Vec::new() }, shape());
-    for (model, state, found) in [
-        ("kind = \"mlp\"", &plane, "fields on 6 x 5 points"),
-        ("kind = \"convnet\"", &plain, "states without space"),
-        ("kind = \"convnet\"\nkernel = 4", &plane, "kernel = 4"),
-        ("kind = \"fno\"", &plain, "states without space"),
-        ("kind = \"library\"\noperators = [\"gradient\"]", &plain, "operators of states without space"),
-        ("kind = \"library\"\noperators = [\"velocity\"]", &plane, "`velocity` on 6 x 5 points"),
-        ("kind = \"library\"\noperators = [\"gradient\", \"gradient\"]", &plane, "operators with `gradient` twice"),
-        ("kind = \"library\"\ndegree = 7", &plane, "products of degree 7 and 1"),
-        ("kind = \"library\"\nsaturation = 7", &plain, "a power above 6 in the denominator"),
+    let (plain, plane, line) = (StateShape::without_space(2), shape(), StateShape::periodic(2, &[7]));
+    let walled = StateShape { boundaries: vec![Boundary::Zero, Boundary::Periodic], ..square() };
+    for (model, state, key, found) in [
+        ("kind = \"mlp\"", &plane, "model", "\"mlp\" for fields on 6 x 5 points"),
+        ("kind = \"convnet\"", &plain, "model", "\"convnet\" for states without space"),
+        ("kind = \"convnet\"\nkernel = 4", &plane, "model.kernel", "4"),
+        ("kind = \"convnet\"\nkernel = 15", &line, "", ""),
+        ("kind = \"convnet\"\nkernel = 15", &plane, "model.kernel", "15 for fields on 6 x 5 points"),
+        ("kind = \"fno\"", &plain, "model", "\"fno\" for states without space"),
+        ("kind = \"fno\"", &StateShape::periodic(2, &[4, 1]), "model", "\"fno\" for fields on 4 x 1 points"),
+        (
+            "kind = \"library\"\noperators = [\"gradient\"]",
+            &plain,
+            "model.operators",
+            "`gradient` for states without space",
+        ),
+        (
+            "kind = \"library\"\noperators = [\"velocity\"]",
+            &plane,
+            "model.operators",
+            "`velocity` for fields on 6 x 5 points",
+        ),
+        ("kind = \"library\"\noperators = [\"waves\"]", &line, "model.operators", "`waves` for fields on 7 points"),
+        (
+            "kind = \"library\"\noperators = [\"velocity\"]",
+            &walled,
+            "model.operators",
+            "`velocity` for fields on 5 x 5 points with the boundaries zero, periodic",
+        ),
+        ("kind = \"library\"\noperators = [\"gradient\", \"gradient\"]", &plane, "model.operators", "`gradient` twice"),
+        ("kind = \"library\"\ndegree = 7", &plane, "model.degree", "7"),
+        ("kind = \"library\"\nsaturation = 7", &plain, "model.saturation", "7, a power in the denominator"),
         (
             "kind = \"library\"\ndegree = 6\noperator_degree = 6\noperators = [\"gradient\", \"laplacian\", \"waves\", \"velocity\"]",
             &square(),
-            "74613 products",
+            "model",
+            "a library of 74613 products",
         ),
     ] {
-        assert_eq!(of(model).problem(state, 0).map(|(found, _)| found).as_deref(), Some(found), "{model}");
+        let problem = of(model).problem(state, 0).map_or_else(Default::default, |it| (it.key, it.found));
+        assert_eq!(problem, (key.to_owned(), found.to_owned()), "{model}");
     }
-    for (model, state) in [("kind = \"mlp\"", &plain), ("kind = \"convnet\"", &plane), ("kind = \"fno\"", &plane)] {
-        assert_eq!(of(model).problem(state, 0), None, "{model}");
-        let driven = of(model).problem(state, 2).map(|(found, _)| found);
-        assert_eq!(driven.as_deref(), (state.space.len() == 2).then_some("2 inputs"), "{model}");
+    assert_eq!(of("kind = \"mlp\"").problem(&plain, 2), None);
+    for shape in shapes() {
+        for model in
+            ["kind = \"convnet\"", "kind = \"fno\"", "kind = \"library\"\noperators = [\"laplacian\", \"gradient\"]"]
+        {
+            assert_eq!(of(model).problem(&shape, 0), None, "{model} on {shape:?}");
+            let driven = of(model).problem(&shape, 2).map(|problem| problem.expected);
+            assert_eq!(driven.is_some(), !model.contains("library"), "{model}: {driven:?}");
+        }
     }
 }
 
@@ -240,19 +318,37 @@ fn film_scales_and_shifts_channels() {
     assert_relative_eq!(rates(&weights, state).as_slice(), expected.as_slice(), epsilon = 1e-12);
 }
 
+/// One channel on few points, for what takes a backward pass for each value.
+fn small_shapes() -> Vec<StateShape> {
+    use Boundary::{Periodic, Replicate, Zero};
+    let on = |space: &[usize], boundaries: &[Boundary]| StateShape {
+        channels: 1,
+        space: space.to_vec(),
+        boundaries: boundaries.to_vec(),
+    };
+    let mut shapes = vec![on(&[3, 2], &[Zero, Replicate]), on(&[2, 3], &[Replicate, Periodic])];
+    shapes.extend([Periodic, Zero, Replicate].map(|boundary| on(&[4], &[boundary])));
+    shapes.push(on(&[3, 2, 2], &[Zero, Replicate, Periodic]));
+    shapes
+}
+
 /// Libraries of products: with differences on any grid, with Fourier series on a square, with a denominator, without space.
 fn libraries() -> Vec<(StateShape, Library)> {
     use Operator::{Gradient, Laplacian, SpectralGradient, SpectralLaplacian, Velocity, Waves};
     let square = square();
-    let three = StateShape { channels: 3, space: Vec::new() };
-    vec![
+    let three = StateShape::without_space(3);
+    let mut libraries = vec![
         (shape(), Library::new(&shape(), 0, [2, 2], &[Gradient, Laplacian], 0)),
         (shape(), Library::new(&shape(), 0, [2, 2], &[Laplacian], 2)),
         (square.clone(), Library::new(&square, 0, [2, 2], &[Velocity, SpectralLaplacian, SpectralGradient], 0)),
         (square.clone(), Library::new(&square, 0, [1, 1], &[Waves, SpectralLaplacian, Gradient], 1)),
         (three.clone(), Library::new(&three, 0, [2, 2], &[], 0)),
         (three.clone(), Library::new(&three, 0, [3, 3], &[], 4)),
-    ]
+    ];
+    for shape in small_shapes() {
+        libraries.push((shape.clone(), Library::new(&shape, 0, [2, 1], &[Laplacian, Gradient], 0)));
+    }
+    libraries
 }
 
 /// A batch of two environments of states of that shape, with rows of so many samples; the second has one.
@@ -307,7 +403,8 @@ fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differ
             let pulled = engine.pull_back(&weights, &cotangents, &batch);
             let of_interval = engine.jacobian(&weights, &interval);
             let some: Vec<usize> = (0..size).step_by(3).collect();
-            for (of, batch) in [(&jacobian, &batch), (&of_interval, &interval)] {
+            // Which columns are asked for does not depend on the grid, and each row costs torch a pass.
+            for (of, batch) in [(&jacobian, &batch), (&of_interval, &interval)].into_iter().filter(|_| which < 6) {
                 let part = engine.jacobian_of(&some, &weights, batch);
                 assert_eq!(part.residuals, of.residuals);
                 let rows: Vec<f64> = of.rows.chunks_exact(size).flat_map(|row| some.iter().map(|&p| row[p])).collect();
@@ -363,7 +460,7 @@ fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differ
 #[test]
 fn a_library_finds_the_rates_of_a_forced_flow() {
     let n = 12;
-    let shape = StateShape { channels: 1, space: vec![n, n] };
+    let shape = StateShape::periodic(1, &[n, n]);
     let operators = [Operator::Velocity, Operator::SpectralGradient, Operator::SpectralLaplacian, Operator::Waves];
     let library = Library::new(&shape, 0, [2, 2], &operators, 0);
     // Features: w, v_x, v_y, w_x, w_y, lap w, and sine and cosine along x and y.

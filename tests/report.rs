@@ -947,6 +947,47 @@ fn fields_are_shown_as_pictures_of_each_channel() {
     assert_eq!(picture.matches("class=\"p-void\"").count(), 4 * 4);
 }
 
+/// One channel on axes of these points, and its values at times that are not equally far apart.
+fn on_axes(counts: &[usize], value: impl Fn(usize, usize) -> f64) -> Input {
+    let axes = counts.iter().zip(["x", "y", "z"]);
+    let axes = axes.map(|(count, name)| GridAxis { start: 4.0, ..GridAxis::periodic(name, "m", *count, 0.5) });
+    let times = vec![0.0, 1.0, 4.0];
+    let points: usize = counts.iter().product();
+    let truth: Vec<f64> = (0..times.len() * points).map(|i| value(i / points, i % points)).collect();
+    let prediction = truth.iter().map(|value| value + 0.25).collect();
+    let portrait = Portrait { title: "A".to_owned(), times, truth, prediction, ..Portrait::default() };
+    Input {
+        title: "Axes".to_owned(),
+        time_unit: "s".to_owned(),
+        channels: vec![Quantity::new("u", "K", "")],
+        grid: Some(Grid { axes: axes.collect() }),
+        portraits: vec![portrait],
+        ..empty()
+    }
+}
+
+#[test]
+fn fields_on_one_axis_are_shown_over_time() {
+    // The upper point is 0 at first, then 1; the lower one always 1.
+    let report = Report::of("line", &on_axes(&[2], |t, point| if t == 0 && point == 0 { 0.0 } else { 1.0 }));
+    report.check();
+    let picture = report.text("fields.svg");
+    assert_eq!(picture.matches("class=\"p-void\"").count(), 3, "data, prediction and difference");
+    // The first sample reaches half way to the second: an eighth of the width.
+    assert!(picture.contains("M12 50h32.62v96h-32.62z") || picture.contains("M12 50h32.63v96h-32.63z"), "{picture}");
+    assert!(report.text("index.html").contains("Time (s) to the right, x (m) downwards."));
+}
+
+#[test]
+fn fields_on_three_axes_are_shown_by_their_middle_slice() {
+    let report = Report::of("space", &on_axes(&[3, 2, 2], |t, point| (10 * t + point) as f64));
+    report.check();
+    let picture = report.text("fields.svg");
+    // Points 4 to 7 of the last sample and of the first.
+    assert!(picture.contains(">colours from 4.00 to 27.0<"), "{picture}");
+    assert!(report.text("index.html").contains("first of three axes, x = 4.50 m."));
+}
+
 #[test]
 fn an_empty_run_has_a_page_without_pictures() {
     let report = Report::of("empty", &empty());

@@ -257,10 +257,8 @@ fn a_diverging_training_keeps_the_last_good_checkpoint() {
 
 /// The newest checkpoint of a perceptron of three layers of width eight on `FOUR_PAIRS`.
 fn load(store: &TrainingStore, dataset: &Dataset) -> TrainingState {
-    let weights = paramill::models::Settings::Mlp { layers: 3, width: 8 }
-        .build(&StateShape { channels: 2, space: Vec::new() }, 0)
-        .layout()
-        .size();
+    let weights =
+        paramill::models::Settings::Mlp { layers: 3, width: 8 }.build(&StateShape::without_space(2), 0).layout().size();
     let d = dataset.manifest().parameters.len();
     let environments = dataset.manifest().splits[&Split::Train].environments;
     let (state, broken) = store.load((1 + d) * weights + environments * d).unwrap();

@@ -71,7 +71,8 @@ fn channels(manifest: &Manifest, card: &mut String) {
     }
     if let Some(grid) = &manifest.grid {
         let axis = |it: &GridAxis| {
-            format!("{} points of `{}`, {} {} apart", it.count, cell(&it.name), it.spacing, cell(&it.unit))
+            let (name, unit, boundary) = (cell(&it.name), cell(&it.unit), it.boundary.name());
+            format!("{} points of `{name}`, {} {unit} apart, boundary `{boundary}`", it.count, it.spacing)
         };
         let axes: Vec<String> = grid.axes.iter().map(axis).collect();
         let _ = writeln!(card, "\nEach channel is a field on a grid: {}.", axes.join("; "));

@@ -170,7 +170,7 @@ mod tests {
             [(0, 3, 0, [none; 3]), (1, 2, 0, scales), (1, 2, 3, scales), (0, 3, 2, scales), (0, 1, 1, [none; 3])];
         for (case, (inputs, degree, saturation, scales)) in cases.into_iter().enumerate() {
             let mut stream = Stream::new(3, "rates", &[case as u64]);
-            let state = StateShape { channels: 2, space: Vec::new() };
+            let state = StateShape::without_space(2);
             let library = Library::new(&state, inputs, [degree, 1], &[], saturation);
             let size = library.layout().size();
             let mut basis: Vec<f64> = (0..3 * size).map(|_| stream.normal()).collect();
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn text_is_as_a_reader_would_write_it() {
-        let state = StateShape { channels: 2, space: Vec::new() };
+        let state = StateShape::without_space(2);
         let library = Library::new(&state, 0, [2, 1], &[], 0);
         let mut basis = vec![0.0; 2 * library.layout().size()];
         // Products: 1, x, y, x^2, x y, y^2.

@@ -149,9 +149,9 @@ impl Manifest {
         }
         problems.extend(self.grid.iter().flat_map(grid_problems));
         if problems.is_empty()
-            && let Some((found, expected)) = self.model.problem(&self.state_shape(), self.inputs.len())
+            && let Some(problem) = self.model.problem(&self.state_shape(), self.inputs.len())
         {
-            problems.push(format!("`model` is for {expected}; found {found}"));
+            problems.push(format!("`{}` is {}; expected {}", problem.key, problem.found, problem.expected));
         }
         if problems.is_empty()
             && let Some((found, expected)) =

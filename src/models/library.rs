@@ -2,7 +2,7 @@
 //! included; with saturation `g_c = sum_m (theta_cm + rho_cm / D) phi_m(f)`, `D = 1 + sum_j delta_j |delta_j| |x_j|^S`. (The square with its
 //! sign: with `delta_j^2` a context whose `delta_j` has the other sign would fit as well.)
 //!
-//! Features are the `C` channels, what [`Operator`]s make of each channel of a periodic field, the `U` inputs, and waves over the place:
+//! Features are the `C` channels, what [`Operator`]s make of each channel of a field, the `U` inputs, and waves over the place:
 //! `f_0 .. f_{C-1}`, `O` in all of operators, `U`, `0` or `4`. Weights are `theta [C, M]`, `rho [C, M]`, `delta [C]`.
 //!
 //! Source, of a field that is linear in a library of candidate terms: S. Brunton, J. Proctor, N. Kutz, Discovering governing equations
@@ -13,7 +13,7 @@ use super::layout::Layout;
 use super::model::Model;
 use super::operator::Operator;
 use crate::random::Stream;
-use crate::schema::StateShape;
+use crate::schema::{Boundary, StateShape};
 
 /// `delta` of an untrained library, which is not zero, for its square has no slope there.
 const INITIAL_SATURATION: f64 = 0.3;
@@ -24,8 +24,10 @@ pub struct Library {
     pub channels: usize,
     /// `U`.
     pub inputs: usize,
-    /// Points along each axis; `[1, 1]` without space.
-    pub space: [usize; 2],
+    /// Points along each axis; none without space.
+    pub space: Vec<usize>,
+    /// What lies beyond the ends of each axis.
+    pub boundaries: Vec<Boundary>,
     /// Made of each channel, in this order.
     pub operators: Vec<Operator>,
     /// `(parent, feature)` of each product behind the constant: it is theirs.
@@ -45,9 +47,8 @@ impl Library {
         operators: &[Operator],
         saturation: usize,
     ) -> Self {
-        let space = if let [n, m] = state.space[..] { [n, m] } else { [1, 1] };
-        let features = features(state.channels, inputs, operators);
-        let made = state.channels..moving_features(state.channels, operators);
+        let features = features(state, inputs, operators);
+        let made = state.channels..moving_features(state, operators);
         // Product, its smallest feature, and whether an operator's is in it.
         let (mut products, mut last) = (Vec::new(), vec![(0, features, false)]);
         for of in 1..=degree {
@@ -69,24 +70,26 @@ impl Library {
             layout.push("layers.0.numerator".to_owned(), &[state.channels, products.len() + 1]);
             layout.push("layers.0.saturation".to_owned(), &[state.channels]);
         }
+        let StateShape { channels, space, boundaries } = state.clone();
         let operators = operators.to_vec();
-        Library { channels: state.channels, inputs, space, operators, products, saturation, layout }
+        Library { channels, inputs, space, boundaries, operators, products, saturation, layout }
     }
 
     /// Number of features.
     pub fn features(&self) -> usize {
-        features(self.channels, self.inputs, &self.operators)
+        self.moving_features() + self.inputs + waves(&self.operators)
     }
 
     /// Number of features that depend on the state, which are the first.
     pub fn moving_features(&self) -> usize {
-        moving_features(self.channels, &self.operators)
+        self.channels * fields_of_channel(self.space.len(), &self.operators)
     }
 
     /// Operations of a tangent at a point: of `C` rates by the `D` features that depend on the state, `4 C D`; and where there are Fourier
     /// series, of their transforms, there and back, `2.5 log2 N` each, for one of `5 N log2 N` makes two fields at once.
     pub fn tangent_operations(&self) -> f64 {
-        let series: usize = self.operators.iter().filter(|it| it.is_spectral()).map(|it| it.outputs()).sum();
+        let axes = self.space.len();
+        let series: usize = self.operators.iter().filter(|it| it.is_spectral()).map(|it| it.outputs(axes)).sum();
         // Of the channel, of what is made of it, and of its rate.
         let transforms = if series > 0 { 1 + series + 2 } else { 0 };
         let of_channel = 4.0 * self.moving_features() as f64 + 2.5 * transforms as f64 * (self.points() as f64).log2();
@@ -135,13 +138,14 @@ impl Library {
     fn feature_names(&self, channels: &[&str], inputs: &[&str]) -> Vec<String> {
         let mut names: Vec<String> = channels.iter().map(|&channel| channel.to_owned()).collect();
         for operator in &self.operators {
-            let made: &[&str] = match operator {
-                Operator::Laplacian | Operator::SpectralLaplacian => &["lap"],
-                Operator::Gradient | Operator::SpectralGradient => &["d_0", "d_1"],
-                Operator::Velocity => &["v_0", "v_1"],
-                Operator::Waves => &[],
-            };
-            names.extend(made.iter().flat_map(|name| channels.iter().map(move |channel| format!("{name}({channel})"))));
+            for output in 0..operator.outputs(self.space.len()) {
+                let made = match operator {
+                    Operator::Gradient | Operator::SpectralGradient => format!("d_{output}"),
+                    Operator::Velocity => format!("v_{output}"),
+                    Operator::Laplacian | Operator::SpectralLaplacian | Operator::Waves => "lap".to_owned(),
+                };
+                names.extend(channels.iter().map(|channel| format!("{made}({channel})")));
+            }
         }
         names.extend(inputs.iter().map(|&input| input.to_owned()));
         if self.operators.contains(&Operator::Waves) {
@@ -150,9 +154,9 @@ impl Library {
         names
     }
 
-    /// Points of a field.
+    /// Points of a field; 1 without space.
     pub fn points(&self) -> usize {
-        self.space[0] * self.space[1]
+        self.space.iter().product()
     }
 }
 
@@ -166,8 +170,19 @@ fn product(factors: &[usize], names: &[String]) -> String {
     if powers.is_empty() { "1".to_owned() } else { powers.join(" ") }
 }
 
-fn moving_features(channels: usize, operators: &[Operator]) -> usize {
-    channels * (1 + operators.iter().map(|operator| operator.outputs()).sum::<usize>())
+/// Fields that are features of each channel on so many axes: itself, and what operators make of it.
+fn fields_of_channel(axes: usize, operators: &[Operator]) -> usize {
+    1 + operators.iter().map(|operator| operator.outputs(axes)).sum::<usize>()
+}
+
+/// Number of features that depend on the state.
+fn moving_features(state: &StateShape, operators: &[Operator]) -> usize {
+    state.channels * fields_of_channel(state.space.len(), operators)
+}
+
+/// Number of features that are waves over the place.
+fn waves(operators: &[Operator]) -> usize {
+    if operators.contains(&Operator::Waves) { 4 } else { 0 }
 }
 
 /// Number of products, the constant among them; of what degrees, as in [`Library::new`].
@@ -177,8 +192,8 @@ pub(super) fn count(
     [degree, operator_degree]: [usize; 2],
     operators: &[Operator],
 ) -> u128 {
-    let all = features(state.channels, inputs, operators);
-    let plain = all - (moving_features(state.channels, operators) - state.channels);
+    let all = features(state, inputs, operators);
+    let plain = all - (moving_features(state, operators) - state.channels);
     // Binomial (features + degree, degree), each factor leaving a whole number.
     let up_to = |features: usize, degree: usize| {
         (1..=degree as u128).fold(1, |count: u128, k| count * (features as u128 + k) / k)
@@ -188,9 +203,8 @@ pub(super) fn count(
 }
 
 /// Number of features.
-fn features(channels: usize, inputs: usize, operators: &[Operator]) -> usize {
-    let waves = if operators.contains(&Operator::Waves) { 4 } else { 0 };
-    moving_features(channels, operators) + inputs + waves
+fn features(state: &StateShape, inputs: usize, operators: &[Operator]) -> usize {
+    moving_features(state, operators) + inputs + waves(operators)
 }
 
 impl Model for Library {
@@ -216,7 +230,7 @@ mod tests {
 
     #[test]
     fn terms_are_written_as_a_reader_would() {
-        let state = StateShape { channels: 2, space: vec![8, 8] };
+        let state = StateShape::periodic(2, &[8, 8]);
         let library = Library::new(&state, 1, [2, 1], &[Operator::Laplacian], 2);
         let terms = library.terms(&["u", "v"], &["light"]);
         assert_eq!(terms.len(), library.layout().size());
@@ -238,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_product_is_that_of_its_parent_and_a_feature() {
-        let state = StateShape { channels: 2, space: Vec::new() };
+        let state = StateShape::without_space(2);
         let library = Library::new(&state, 0, [3, 1], &[], 0);
         assert_eq!(library.products, [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (3, 0), (4, 0), (5, 0), (5, 1)]);
     }

@@ -1,13 +1,19 @@
-//! What a library of products makes of each channel of a periodic field.
+//! What a library of products makes of each channel of a field.
 //!
-//! On a grid, in units of its spacing, `S a` being `a_{-1} + 2 a + a_{+1}` along an axis:
+//! On a grid of one to three axes, in units of its spacing, `a_{-1}` and `a_{+1}` being the neighbours along an axis:
 //!
 //! ```text
-//! laplacian            S_0 S_1 a / 4 - 4 a                    nine points: -3 at the centre, 1/2 at the sides, 1/4 at the corners
+//! laplacian            one axis      a_{-1} - 2 a + a_{+1}
+//!                      two axes      S_0 S_1 a / 4 - 4 a,   S a = a_{-1} + 2 a + a_{+1}:  -3 at the centre, 1/2 at the sides, 1/4 at the corners
+//!                      three axes    the sum of the first over the axes:  -6 at the centre, 1 at the sides
 //! gradient             (a_{+1} - a_{-1}) / 2 along each axis
 //! ```
 //!
-//! By Fourier series, the side of the square being `2 pi`, so that what they make is as large as the channel; of the wave vectors `k` with `|k_0|, |k_1| < n / 3`, so that products of two are free of aliases:
+//! A neighbour beyond the end of an axis is what its [`Boundary`](crate::schema::Boundary) says: the point at the other end, zero, or the point
+//! at the end itself.
+//!
+//! By Fourier series, on a square grid that is periodic along both axes, the side of the square being `2 pi`, so that what they make is as large
+//! as the channel; of the wave vectors `k` with `|k_0|, |k_1| < n / 3`, so that products of two are free of aliases:
 //!
 //! ```text
 //! spectral-laplacian   -|k|^2 A_k
@@ -22,21 +28,22 @@ use std::f64::consts::TAU;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is made of each channel of a periodic field.
+/// What is made of each channel of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operator {
-    /// Laplacian of nine points, in units of the spacing: -3 at the centre, 1/2 at the sides, 1/4 at the corners.
+    /// Laplacian, in units of the spacing. On one axis -2 at the centre and 1 at the sides; on two, -3 at the centre, 1/2 at the sides and 1/4 at
+    /// the corners; on three, -6 at the centre and 1 at the sides.
     Laplacian,
-    /// Central differences along both axes, in units of the spacing.
+    /// Central differences along each axis, in units of the spacing.
     Gradient,
-    /// Laplacian by Fourier series, the side of a square grid being 2 pi.
+    /// Laplacian by Fourier series, the side of a square periodic grid being 2 pi.
     SpectralLaplacian,
-    /// Derivatives along both axes by Fourier series, the side of a square grid being 2 pi.
+    /// Derivatives along both axes by Fourier series, the side of a square periodic grid being 2 pi.
     SpectralGradient,
-    /// Velocity of the incompressible flow whose vorticity the channel is, by Fourier series, the side of a square grid being 2 pi.
+    /// Velocity of the incompressible flow whose vorticity the channel is, by Fourier series, the side of a square periodic grid being 2 pi.
     Velocity,
-    /// Nothing of a channel, but sine and cosine of one turn along each axis of a square grid.
+    /// Nothing of a channel, but sine and cosine of one turn along each axis of a square periodic grid.
     Waves,
 }
 
@@ -53,13 +60,18 @@ impl Operator {
         }
     }
 
-    /// Fields that it makes of one channel.
-    pub(crate) fn outputs(self) -> usize {
+    /// Fields that it makes of one channel on a grid of so many axes.
+    pub(crate) fn outputs(self, axes: usize) -> usize {
         match self {
             Operator::Laplacian | Operator::SpectralLaplacian => 1,
-            Operator::Gradient | Operator::SpectralGradient | Operator::Velocity => 2,
+            Operator::Gradient | Operator::SpectralGradient | Operator::Velocity => axes,
             Operator::Waves => 0,
         }
+    }
+
+    /// Whether it is made on a square periodic grid alone.
+    pub(crate) fn needs_square(self) -> bool {
+        self.is_spectral() || self == Operator::Waves
     }
 
     /// Whether it is a Fourier series.

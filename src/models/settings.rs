@@ -10,7 +10,8 @@ use super::library::Library;
 use super::mlp::Mlp;
 use super::model::Model;
 use super::operator::Operator;
-use crate::schema::StateShape;
+use crate::problems::{Kind, Problem};
+use crate::schema::{Boundary, StateShape};
 
 /// The network that represents the vector field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +28,7 @@ pub enum Settings {
         #[schemars(range(min = 1, max = 4096))]
         width: usize,
     },
-    /// Convolutional network on periodic fields in two dimensions.
+    /// Convolutional network on fields on one to three axes, periodic or not.
     #[serde(rename = "convnet")]
     ConvNet {
         /// Convolutions, the last included.
@@ -47,7 +48,7 @@ pub enum Settings {
         #[schemars(extend("exclusiveMinimum" = 0))]
         output_scale: f64,
     },
-    /// Fourier neural operator on periodic fields in two dimensions.
+    /// Fourier neural operator on fields on one to three axes; those that are not periodic are continued by an eighth.
     Fno {
         /// Spectral layers.
         #[serde(default = "default_layers")]
@@ -66,7 +67,7 @@ pub enum Settings {
         #[schemars(range(min = 1, max = 4096))]
         projection: usize,
     },
-    /// Products of the state, of its inputs and, on periodic fields in two dimensions, of its derivatives: equations that can be read.
+    /// Products of the state, of its inputs and, of fields on one to three axes, of their derivatives: equations that can be read.
     /// Without a denominator it is linear in its weights. Computed in double precision.
     Library {
         /// Highest degree of a product.
@@ -97,6 +98,20 @@ fn operators_of(given: &Option<Vec<Operator>>, state: &StateShape) -> Vec<Operat
     given.clone().unwrap_or(usual)
 }
 
+/// States of that shape in words.
+fn words(state: &StateShape) -> String {
+    if state.space.is_empty() {
+        return "states without space".to_owned();
+    }
+    let counts: Vec<String> = state.space.iter().map(usize::to_string).collect();
+    let fields = format!("fields on {} points", counts.join(" x "));
+    if state.boundaries.iter().all(|boundary| *boundary == Boundary::Periodic) {
+        return fields;
+    }
+    let boundaries: Vec<&str> = state.boundaries.iter().map(|boundary| boundary.name()).collect();
+    format!("{fields} with the boundaries {}", boundaries.join(", "))
+}
+
 /// The model that [`Settings`] name.
 pub(crate) enum Named {
     Mlp(Mlp),
@@ -106,60 +121,89 @@ pub(crate) enum Named {
 }
 
 impl Settings {
-    /// Why this model does not suit such states with that many inputs, if so: what was found, and what was expected.
-    pub fn problem(&self, state: &StateShape, inputs: usize) -> Option<(String, &'static str)> {
-        let space = &state.space;
-        if inputs > 0 && !matches!(self, Settings::Mlp { .. } | Settings::Library { .. }) {
-            let found = format!("{inputs} input{}", if inputs == 1 { "" } else { "s" });
-            return Some((found, "fields without inputs, which it has no place for"));
+    /// The name used in settings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Settings::Mlp { .. } => "mlp",
+            Settings::ConvNet { .. } => "convnet",
+            Settings::Fno { .. } => "fno",
+            Settings::Library { .. } => "library",
         }
-        let found = || match &space[..] {
-            [] => "states without space".to_owned(),
-            counts => {
-                format!("fields on {} points", counts.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "))
-            }
+    }
+
+    /// Why this model does not suit such states with that many inputs, if so; its key begins with `model`.
+    pub fn problem(&self, state: &StateShape, inputs: usize) -> Option<Problem> {
+        const ANOTHER: &str = "choose another of `paramill list models`";
+        let space = &state.space;
+        let problem = |key: &str, found: String, expected: &str, remedy: &str| {
+            Some(Problem::new(Kind::Setting, found, expected, remedy).setting(key))
         };
+        let unsuited = |found: &str, expected: &str| {
+            problem("model", format!("\"{}\" for {found}", self.name()), expected, ANOTHER)
+        };
+        if inputs > 0 && !matches!(self, Settings::Mlp { .. } | Settings::Library { .. }) {
+            let found = format!("states with {inputs} input{}", if inputs == 1 { "" } else { "s" });
+            return unsuited(&found, "fields without inputs, for which it has no place");
+        }
         match *self {
-            Settings::Library { degree, operator_degree, .. }
-                if ![degree, operator_degree].iter().all(|degree| (1..=6).contains(degree)) =>
-            {
-                Some((format!("products of degree {degree} and {operator_degree}"), "degrees from 1 to 6"))
+            Settings::Mlp { .. } if !space.is_empty() => unsuited(&words(state), "states without space"),
+            Settings::ConvNet { .. } | Settings::Fno { .. } if space.is_empty() => {
+                unsuited(&words(state), "fields on one to three axes")
             }
-            Settings::Library { saturation: 7.., .. } => {
-                Some(("a power above 6 in the denominator".to_owned(), "saturation = 6 at most"))
+            Settings::Mlp { .. } => None,
+            Settings::ConvNet { kernel, .. } if kernel % 2 == 0 => {
+                let expected = "an odd number, so that a kernel has a middle";
+                problem("model.kernel", kernel.to_string(), expected, "set the next smaller or greater number")
             }
-            Settings::Library { degree, operator_degree, ref operators, .. } => {
+            // What is beyond a periodic end is copied from the field itself, which must be at least half a kernel wide.
+            Settings::ConvNet { kernel, .. } => {
+                let mut axes = space.iter().zip(&state.boundaries);
+                axes.any(|(count, boundary)| *boundary == Boundary::Periodic && *count < kernel / 2).then_some(())?;
+                let found = format!("{kernel} for {}", words(state));
+                problem("model.kernel", found, "at most twice the points of a periodic axis", "set a smaller number")
+            }
+            Settings::Fno { .. } => {
+                space.iter().any(|&count| count < 2).then_some(())?;
+                unsuited(&words(state), "at least two points along each axis")
+            }
+            Settings::Library { degree, operator_degree, ref operators, saturation } => {
+                for (key, degree) in [("model.degree", degree), ("model.operator_degree", operator_degree)] {
+                    if !(1..=6).contains(&degree) {
+                        return problem(key, degree.to_string(), "a number from 1 to 6", "set such a number");
+                    }
+                }
+                if saturation > 6 {
+                    let found = format!("{saturation}, a power in the denominator");
+                    return problem("model.saturation", found, "6 at most", "set a smaller number");
+                }
                 let operators = operators_of(operators, state);
-                if let Some(twice) = operators.iter().enumerate().find(|(at, it)| operators[..*at].contains(it)) {
-                    return Some((format!("operators with `{}` twice", twice.1.name()), "each once"));
+                let of_operators = |found, expected, remedy| problem("model.operators", found, expected, remedy);
+                if let Some((_, twice)) = operators.iter().enumerate().find(|(at, it)| operators[..*at].contains(it)) {
+                    let found = format!("`{}` twice", twice.name());
+                    return of_operators(found, "each operator once", "leave one of them out");
                 }
-                let needs_square = |operator: &&Operator| operator.is_spectral() || **operator == Operator::Waves;
-                if let (Some(operator), [n, m]) = (operators.iter().find(needs_square), &space[..])
-                    && n != m
-                {
-                    return Some((format!("`{}` on {n} x {m} points", operator.name()), "a square grid"));
+                if let (Some(first), true) = (operators.first(), space.is_empty()) {
+                    let found = format!("`{}` for {}", first.name(), words(state));
+                    return of_operators(found, "no operators: they are of fields", "leave `operators` out");
                 }
-                if space.is_empty() && !operators.is_empty() {
-                    return Some(("operators of states without space".to_owned(), "no operators"));
-                }
-                if !matches!(space.len(), 0 | 2) {
-                    return Some((found(), "states without space, or fields in two dimensions"));
+                let is_square = matches!(space[..], [n, m] if n == m);
+                let is_periodic = state.boundaries.iter().all(|boundary| *boundary == Boundary::Periodic);
+                if let Some(operator) = operators.iter().find(|it| it.needs_square() && !(is_square && is_periodic)) {
+                    let found = format!("`{}` for {}", operator.name(), words(state));
+                    let expected = "it on a square grid alone: as many points along either of two periodic axes";
+                    let remedy = "leave it out; `laplacian` and `gradient` are made on every grid";
+                    return of_operators(found, expected, remedy);
                 }
                 let count = library::count(state, inputs, [degree, operator_degree], &operators);
-                (count > MOST_PRODUCTS as u128)
-                    .then(|| (format!("{count} products"), "at most 20000 products: a lower degree"))
+                (count > MOST_PRODUCTS as u128).then_some(())?;
+                let found = format!("a library of {count} products");
+                problem(
+                    "model",
+                    found,
+                    "at most 20000",
+                    "set a lower `degree` or `operator_degree`, or leave operators out",
+                )
             }
-            Settings::Mlp { .. } => {
-                (!space.is_empty()).then(|| (found(), "a state of an ordinary differential equation"))
-            }
-            Settings::ConvNet { kernel, .. } if kernel % 2 == 0 => {
-                Some((format!("kernel = {kernel}"), "an odd number, so that a kernel has a middle"))
-            }
-            // Circular padding is copied from the field itself, which must be at least half a kernel wide.
-            Settings::ConvNet { kernel, .. } => (space.len() != 2 || space.iter().any(|&count| count < kernel / 2))
-                .then(|| (found(), "fields in two dimensions, no smaller than half a kernel")),
-            Settings::Fno { .. } => (space.len() != 2 || space.iter().any(|&count| count < 2))
-                .then(|| (found(), "fields in two dimensions, of at least two points each way")),
         }
     }
 

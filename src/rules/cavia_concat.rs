@@ -1,7 +1,8 @@
 //! CAVIA-Concat: the context `xi_e [d]` is appended to the input of the network, whose first layer then has the bias
 //! `b_1 + A xi_e`, with `b_1 [n_1]`, `A [n_1, d]`. All other weights are shared by all environments.
 //!
-//! On a periodic field the context is appended as constant channels, which the first layer sums to the same bias.
+//! On fields the context is appended as constant channels, which the first layer sums to the same bias: constant beyond the ends of an axis too,
+//! whatever its boundary.
 //!
 //! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019,
 //! section 3; compared in Kirchmeyer, Yin et al., ICML 2022. Difference from the source: it sets contexts to zero

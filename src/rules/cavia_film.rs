@@ -5,8 +5,8 @@
 //! ```
 //!
 //! which is a last layer with the weights `A_L diag(gamma)` and the bias `b_L + A_L beta`. All other weights are shared
-//! by all environments. Features are taken after the activation. On a periodic field a feature is a channel, and a
-//! shift of it changes the bias by the sum of its kernel times the shift.
+//! by all environments. Features are taken after the activation. On fields a feature is a channel, and a shift of it changes the bias by the
+//! sum of its kernel times the shift: beyond a boundary of zeros the shift is all there is.
 //!
 //! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019,
 //! section 3 (layers of Perez et al., AAAI 2018); compared, with the last hidden features, in Kirchmeyer, Yin et al.,

@@ -125,14 +125,12 @@ pub enum Error {
         found: Vec<String>,
     },
     /// The model does not suit the dataset's states or inputs.
-    #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
+    #[error("{dataset}: train.{problem}")]
     UnsuitableModel {
         /// The dataset.
         dataset: PathBuf,
-        /// What was found.
-        found: String,
-        /// What the model is for.
-        expected: &'static str,
+        /// What is wrong with it.
+        problem: Box<Problem>,
     },
     /// The rule cannot adapt that model, or the layers asked for.
     #[error(

@@ -191,8 +191,7 @@ mod tests {
         use crate::models::{self, AdaptedLayers};
         use crate::rules::{Kind, Shape};
         use crate::schema::StateShape;
-        let model =
-            models::Settings::Mlp { layers: 2, width: 8 }.build(&StateShape { channels: 2, space: Vec::new() }, 0);
+        let model = models::Settings::Mlp { layers: 2, width: 8 }.build(&StateShape::without_space(2), 0);
         let shape = Shape { adapted: AdaptedLayers::Last, context_dimension: 2, inner_rate: 0.0 };
         let rule = Kind::CodaL2.build(model.layout(), shape);
         let rollouts = Rollouts { environments: 5, residuals: 100, evaluations: 300, of_row: 20, of_tangent: None };

@@ -215,8 +215,8 @@ pub fn run_from(
     }
 
     let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
-    if let Some((found, expected)) = settings.model.problem(&state, inputs) {
-        return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
+    if let Some(problem) = settings.model.problem(&state, inputs) {
+        return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), problem: Box::new(problem) });
     }
     let model = settings.model.build(&state, inputs);
     if let Some((setting, found, expected)) = settings.rule.problem(&settings.model, settings.adapted_layers) {

@@ -10,6 +10,8 @@
 //! standard deviations. Where the quartiles coincide (half of the channel or more is a single value), the standard
 //! deviation is used instead. A channel that is constant up to rounding keeps scale one.
 //!
+//! On a grid with a boundary of zeros, zero stays zero: the centre is zero, and the scale `sqrt(centre^2 + scale^2)` with both as above.
+//!
 //! Ranks are found by radix selection: each value is mapped to a 64-bit integer of the same order, and each of four
 //! passes finds the next 16 bits by counting the values that share the bits found so far. The result is exact and does
 //! not depend on the order of the values. Source: D. Knuth, The Art of Computer Programming 3, sections 5.2.5 and
@@ -19,7 +21,7 @@ use super::moments::Moments;
 use super::settings::Scaling;
 use crate::checkpoint::ChannelScale;
 use crate::dataset::{Dataset, Error};
-use crate::schema::Split;
+use crate::schema::{Boundary, Split};
 
 /// Bits that one pass finds, and the number of their values.
 const DIGIT: u32 = 16;
@@ -54,6 +56,12 @@ pub(super) fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<
                 let width = (high - low) / GAUSSIAN_WIDTH;
                 *scale = ChannelScale { centre: median, scale: if width > 0.0 { width } else { scale.scale } };
             }
+        }
+    }
+    if dataset.manifest().state_shape().boundaries.contains(&Boundary::Zero) {
+        for (ChannelScale { centre, scale }, is_constant) in &mut scales {
+            *scale = if *is_constant { *scale } else { scale.hypot(*centre) };
+            *centre = 0.0;
         }
     }
     Ok(scales)

@@ -329,7 +329,7 @@ impl ContextDimension {
     }
 }
 
-/// How channels are scaled.
+/// How channels are scaled. On a grid with a boundary of zeros none is shifted, so that zero stays zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scaling {

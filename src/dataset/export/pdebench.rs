@@ -109,8 +109,7 @@ fn lay_out(
     names(&tensor, "channels", &manifest.channels)?;
     coordinate(file, "t", times, &manifest.time_unit)?;
     for (name, axis) in AXES.iter().zip(manifest.grid.iter().flat_map(|grid| &grid.axes)) {
-        let places = (0..axis.count).map(|place| place as f64 * axis.spacing);
-        coordinate(file, name, places.collect(), &axis.unit)?;
+        coordinate(file, name, axis.points().collect(), &axis.unit)?;
     }
     let values = Array2::from_shape_fn((index.len(), manifest.parameters.len()), |(b, k)| {
         index[b].parameters[k].unwrap_or(f64::NAN)

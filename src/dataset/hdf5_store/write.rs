@@ -19,7 +19,7 @@ use super::the_well;
 use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
+use crate::schema::{Boundary, FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
 /// Most values of a chunk of a `[B, T]` variable (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
@@ -136,9 +136,14 @@ impl SplitVariables {
         }
         let mut scales = vec![trajectory, along];
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
-            let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
+            let places = Array1::from_iter(axis.points());
             let scale = Scale::new(file, &axis.name, places.view())?;
-            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
+            let description = match axis.boundary {
+                Boundary::Periodic => "place on the axis; periodic",
+                Boundary::Zero => "place on the axis; zero beyond its ends",
+                Boundary::Replicate => "place on the axis; beyond its ends as at the ends",
+            };
+            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, description))?;
             scales.push(scale);
         }
         let state = manifest.state_shape();

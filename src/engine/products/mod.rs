@@ -4,6 +4,7 @@
 //! Each rollout is computed by one thread in a fixed order, and rollouts are added up in theirs, so a result depends neither on the number
 //! of threads nor on what other environments are in the batch.
 
+mod stencils;
 mod features;
 mod field;
 mod rollout;
@@ -65,7 +66,7 @@ impl Products {
 
     /// The rows of a batch that are rolled out together.
     fn groups(&self, batch: &Batch) -> Vec<Range<usize>> {
-        let together = if self.library.points() > 1 { 1 } else { TOGETHER };
+        let together = if self.library.space.is_empty() { TOGETHER } else { 1 };
         let of_environment = |e: usize| {
             let end = (e + 1) * batch.rows;
             (e * batch.rows..end).step_by(together).map(move |row| row..end.min(row + together))
@@ -264,7 +265,7 @@ impl Engine for Products {
     fn jacobian_of(&self, columns: &[usize], weights: &[f64], batch: &Batch) -> Jacobian {
         // A tangent costs `C` times `C` products in each stage, an adjoint a product for each weight.
         let channels = self.library.channels;
-        let is_short = batch.steps == 1 && self.library.points() == 1 && self.library.moving_features() == channels;
+        let is_short = batch.steps == 1 && self.library.space.is_empty() && self.library.moving_features() == channels;
         match is_short && columns.len() * channels > self.size() {
             true => self.by_outputs(columns, weights, batch),
             false => self.by_columns(columns, weights, batch),

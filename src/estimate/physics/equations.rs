@@ -401,7 +401,10 @@ fn check_measurement(
 
 /// A system and its grid, in words.
 fn on_grid(name: &str, grid: Option<&Grid>) -> String {
-    let axis = |axis: &GridAxis| format!("{} points {} apart", axis.count, axis.spacing);
+    let axis = |axis: &GridAxis| {
+        let start = if axis.start == 0.0 { String::new() } else { format!(" from {}", axis.start) };
+        format!("{} points{start} {} apart ({})", axis.count, axis.spacing, axis.boundary.name())
+    };
     match grid {
         Some(grid) => format!("`{name}` on {}", grid.axes.iter().map(axis).collect::<Vec<_>>().join(" by ")),
         None => format!("`{name}` without a grid"),

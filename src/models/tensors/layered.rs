@@ -9,13 +9,21 @@ use tch::Tensor;
 
 use super::model::{Field, TangentField};
 
-/// A chain of layers on fields `h [N, B, C, n_1, n_2]`: `N` sets of weights, `B` states for each.
+/// A chain of layers on fields `h [N, B, C, n_1, .., n_k]`: `N` sets of weights, `B` states for each.
 pub(super) trait Layered: Send + Sync {
     /// The weights of one layer, laid out for [`Layered::apply`].
     type Layer;
 
-    /// `C, n_1, n_2` of a state.
-    fn state(&self) -> [i64; 3];
+    /// Channels of a state.
+    fn channels(&self) -> usize;
+
+    /// Points of a state along each axis.
+    fn space(&self) -> &[usize];
+
+    /// The shape `[.., n_1, .., n_k]` of fields.
+    fn fields(&self, of_each: &[i64]) -> Vec<i64> {
+        of_each.iter().copied().chain(self.space().iter().map(|&count| count as i64)).collect()
+    }
 
     /// The layers under `weights [N, P]`.
     fn layers(&self, weights: &Tensor) -> Vec<Self::Layer>;
@@ -47,8 +55,7 @@ where
     let layers = model.layers(weights);
     Box::new(move |x| {
         let shape = x.size();
-        let [c, n, m] = model.state();
-        let mut h = model.lift(x.view([shape[0], shape[1], c, n, m]));
+        let mut h = model.lift(x.view(model.fields(&[shape[0], shape[1], model.channels() as i64]).as_slice()));
         for (index, layer) in layers.iter().enumerate() {
             h = model.apply(layer, &h, true);
             if model.is_activated(index, layers.len()) {
@@ -67,14 +74,16 @@ where
     let (rows, d) = contexts.size2().expect("contexts are a matrix");
     let own = model.layers(&(basis.narrow(0, 0, 1) + contexts.matmul(&basis.narrow(0, 1, d))));
     let shared = model.layers(&basis.narrow(0, 1, d));
-    let count = own.len();
+    let (count, c) = (own.len(), model.channels() as i64);
     Box::new(move |x, dx| {
-        let [c, n, m] = model.state();
-        let mut h = model.lift(x.view([rows, 1, c, n, m]));
-        let mut dh = model.lift_tangent(dx.view([d, rows, c, n, m]).transpose(0, 1)); // [R, d, C, n, m]
+        let mut h = model.lift(x.view(model.fields(&[rows, 1, c]).as_slice()));
+        let dx = dx.view(model.fields(&[d, rows, c]).as_slice());
+        let mut dh = model.lift_tangent(dx.transpose(0, 1)); // [R, d, C, n_1, .., n_k]
         for (index, (own, shared)) in own.iter().zip(&shared).enumerate() {
             // [R, 1, ..] to [d, R, ..]: every row under every basis vector.
-            let of_basis = h.transpose(0, 1).expand([d, -1, -1, -1, -1], false);
+            let mut of_basis = vec![-1; h.dim()];
+            of_basis[0] = d;
+            let of_basis = h.transpose(0, 1).expand(of_basis, false);
             let moved = model.apply(own, &dh, false) + model.apply(shared, &of_basis, true).transpose(0, 1);
             let value = model.apply(own, &h, true);
             (h, dh) = if model.is_activated(index, count) {

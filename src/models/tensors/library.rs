@@ -6,6 +6,7 @@ use super::model::{Field, TangentField, TensorModel};
 use crate::models::library::Library;
 use crate::models::model::Model;
 use crate::models::operator::{self, Operator};
+use crate::schema::Boundary;
 
 /// Weights of some sets, `[.., C, M]`, `[.., C, M]` and `[.., C, 1]`.
 struct Parts {
@@ -20,30 +21,65 @@ struct Saturation {
     inverse: Tensor,
 }
 
+/// The first axis of space in a field `[B, C, n_1, .., n_k]`.
+const SPACE: i64 = 2;
+
+/// A direction along an axis.
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
 impl Library {
+    /// The neighbours on one side of all points of `fields [B, C, n_1, .., n_k]` along the axis of that index.
+    fn neighbours(&self, fields: &Tensor, axis: usize, side: Side) -> Tensor {
+        let (along, count) = (SPACE + axis as i64, self.space[axis] as i64);
+        let ghost = |end: i64| match self.boundaries[axis] {
+            Boundary::Zero => fields.narrow(along, end, 1).zeros_like(),
+            _ => fields.narrow(along, end, 1),
+        };
+        match (self.boundaries[axis], side) {
+            (Boundary::Periodic, Side::Before) => fields.roll([1i64], [along]),
+            (Boundary::Periodic, Side::After) => fields.roll([-1i64], [along]),
+            (_, Side::Before) => Tensor::cat(&[ghost(0), fields.narrow(along, 0, count - 1)], along),
+            (_, Side::After) => Tensor::cat(&[fields.narrow(along, 1, count - 1), ghost(count - 1)], along),
+        }
+    }
+
+    /// As in [`operator`](crate::models::Operator).
+    fn laplacian(&self, state: &Tensor) -> Tensor {
+        let sides = |a: &Tensor, axis| self.neighbours(a, axis, Side::Before) + self.neighbours(a, axis, Side::After);
+        if self.space.len() == 2 {
+            let sum = |a: &Tensor, axis| {
+                self.neighbours(a, axis, Side::Before) + a * 2.0 + self.neighbours(a, axis, Side::After)
+            };
+            return sum(&sum(state, 0), 1) * 0.25 - state * 4.0;
+        }
+        (0..self.space.len()).fold(state * (-2.0 * self.space.len() as f64), |sum, axis| sum + sides(state, axis))
+    }
+
     /// Features `[.., F, N]` of states and inputs `[.., C N + U]`; of their tangents those that depend on the state, the others being zero.
     fn of_tensor(&self, x: &Tensor, is_tangent: bool) -> Tensor {
-        let [n, m] = self.space.map(|count| count as i64);
-        let (c, u) = (self.channels as i64, self.inputs as i64);
-        let state = x.narrow(-1, 0, c * n * m).reshape([-1, c, n, m]);
-        let rolled = |a: &Tensor, shift: i64, axis: i64| a.roll([shift], [axis]);
+        let (c, u, points) = (self.channels as i64, self.inputs as i64, self.points() as i64);
+        let space: Vec<i64> = self.space.iter().map(|&count| count as i64).collect();
+        let fields = |of_each: [i64; 2]| [&of_each[..], &space[..]].concat();
+        let state = x.narrow(-1, 0, c * points).reshape(fields([-1, c]));
         let spectrum = self.operators.iter().any(|operator| operator.is_spectral());
         let spectrum = spectrum.then(|| state.fft_fft2(None::<&[i64]>, [-2i64, -1], "backward"));
         let mut parts = vec![state.shallow_clone()];
         for operator in &self.operators {
             match operator {
-                Operator::Laplacian => {
-                    let sum = |a: &Tensor, axis| rolled(a, 1, axis) + a * 2.0 + rolled(a, -1, axis);
-                    parts.push(sum(&sum(&state, 2), 3) * 0.25 - &state * 4.0);
-                }
-                Operator::Gradient => {
-                    parts.extend([2, 3].map(|axis| (rolled(&state, -1, axis) - rolled(&state, 1, axis)) * 0.5));
-                }
+                Operator::Laplacian => parts.push(self.laplacian(&state)),
+                Operator::Gradient => parts.extend((0..space.len()).map(|axis| {
+                    let side = |side| self.neighbours(&state, axis, side);
+                    (side(Side::After) - side(Side::Before)) * 0.5
+                })),
                 Operator::Waves => {}
                 Operator::SpectralLaplacian | Operator::SpectralGradient | Operator::Velocity => {
                     for multiplier in operator.multipliers(self.space[0]) {
                         let factors = Tensor::from_slice(multiplier.as_flattened()).to_device(x.device());
-                        let factors = factors.to_kind(x.kind()).view([n, m, 2]).view_as_complex();
+                        let factors = factors.to_kind(x.kind()).view([space[0], space[1], 2]).view_as_complex();
                         let spectrum = spectrum.as_ref().expect("one of a spectral operator") * factors;
                         parts.push(spectrum.fft_ifft2(None::<&[i64]>, [-2i64, -1], "backward").real());
                     }
@@ -52,16 +88,18 @@ impl Library {
         }
         let states = state.size()[0];
         if u > 0 {
-            parts.push(x.narrow(-1, c * n * m, u).reshape([-1, u, 1, 1]).expand([-1, u, n, m], false));
+            let mut single = fields([-1, u]);
+            single[2..].fill(1);
+            parts.push(x.narrow(-1, c * points, u).reshape(single).expand(fields([-1, u]), false));
         }
         if self.operators.contains(&Operator::Waves) {
             let waves = Tensor::from_slice(&operator::waves(self.space[0])).to_device(x.device()).to_kind(x.kind());
-            let waves = waves.view([1, 4, n, m]).expand([states, 4, n, m], false);
+            let waves = waves.view(fields([1, 4]).as_slice()).expand(fields([states, 4]), false);
             parts.push(if is_tangent { waves.zeros_like() } else { waves });
         }
         let mut shape = x.size();
         shape.pop();
-        shape.extend([self.features() as i64, n * m]);
+        shape.extend([self.features() as i64, points]);
         Tensor::cat(&parts, 1).reshape(&shape)
     }
 
@@ -70,7 +108,7 @@ impl Library {
         if !self.operators.iter().any(|operator| operator.is_spectral()) {
             return rates.flatten(-2, -1);
         }
-        let [n, m] = self.space.map(|count| count as i64);
+        let [n, m] = [self.space[0], self.space[1]].map(|count| count as i64);
         let kept = Tensor::from_slice(&operator::kept(self.space[0])).to_device(rates.device()).to_kind(rates.kind());
         let size = rates.size();
         let field = rates.reshape([-1, self.channels as i64, n, m]);

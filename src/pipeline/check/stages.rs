@@ -151,19 +151,13 @@ impl Foreseen {
         let channels: Vec<&str> = self.quantities.channels.iter().map(|it| it.name.as_str()).collect();
         let of_weights = train::weight_problems(&train.weights, &channels).into_iter();
         problems.extend(of_weights.map(|problem| problem.within("train")));
-        if let Some((found, expected)) = train.model.problem(&self.state, self.quantities.inputs.len()) {
-            let remedy = "choose another of `paramill list models`";
-            problems.add(
-                "train.model",
-                format!("a model for {expected}, and a dataset of {found}"),
-                "one for it",
-                remedy,
-            );
-        }
+        let of_model = train.model.problem(&self.state, self.quantities.inputs.len());
+        let suits = of_model.is_none();
+        problems.extend(of_model.map(|problem| problem.within("train")));
         if let Some((setting, found, expected)) = train.rule.problem(&train.model, train.adapted_layers) {
             let remedy = "leave it out, or choose another rule of `paramill list rules`";
             problems.add(format!("train.{setting}"), found, expected, remedy);
-        } else if train.model.problem(&self.state, self.quantities.inputs.len()).is_none() {
+        } else if suits {
             let model = train.model.build(&self.state, self.quantities.inputs.len());
             if let Some((found, expected)) = train.rule.layout_problem(model.layout()) {
                 problems.add("train.model", found, expected, "set another `width`, or choose another rule");
