@@ -174,7 +174,7 @@ pub struct GridAxis {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: f64,
     /// What lies beyond the first and the last point.
-    #[serde(default, skip_serializing_if = "Boundary::is_periodic")]
+    #[serde(default, skip_serializing_if = "is_periodic")]
     pub boundary: Boundary,
 }
 
@@ -183,11 +183,21 @@ impl GridAxis {
     pub fn periodic(name: impl Into<String>, unit: impl Into<String>, count: usize, spacing: f64) -> Self {
         GridAxis { name: name.into(), unit: unit.into(), count, spacing, start: 0.0, boundary: Boundary::Periodic }
     }
+
+    /// Coordinates of its points, in its unit.
+    pub fn points(&self) -> impl Iterator<Item = f64> {
+        (0..self.count).map(|at| self.start + at as f64 * self.spacing)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(start: &f64) -> bool {
     *start == 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_periodic(boundary: &Boundary) -> bool {
+    *boundary == Boundary::Periodic
 }
 
 /// What a field is beyond the end of an axis in space.
@@ -204,8 +214,13 @@ pub enum Boundary {
 }
 
 impl Boundary {
-    fn is_periodic(&self) -> bool {
-        *self == Boundary::Periodic
+    /// The name used in files and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Boundary::Periodic => "periodic",
+            Boundary::Zero => "zero",
+            Boundary::Replicate => "replicate",
+        }
     }
 }
 

@@ -23,6 +23,8 @@ mod containers;
 mod bolus;
 #[path = "import/doses.rs"]
 mod doses;
+#[path = "import/fields.rs"]
+mod fields;
 #[path = "import/forms.rs"]
 mod forms;
 #[path = "import/fuzz.rs"]

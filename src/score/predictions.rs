@@ -58,7 +58,7 @@ impl Table {
     pub(super) fn read(path: &Path, ids: &[&str], numbers: &[&str], problems: &mut Problems) -> Option<Self> {
         let syntax = Syntax::parse(",", None)?;
         let name = path.display().to_string();
-        let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
+        let file = SourceFile::new(name, path);
         let mut source = Source::open(&file, "", syntax, problems)?;
         let mut column = |name: &&str| source.column("", name, problems);
         let places: Vec<Option<usize>> = ids.iter().chain(numbers).map(&mut column).collect();

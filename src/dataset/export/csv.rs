@@ -69,7 +69,7 @@ fn rows(manifest: &Manifest, trajectory: &Trajectory, writer: &mut csv::Writer<i
                     left /= axis.count;
                     let index = within / left;
                     within %= left;
-                    number(index as f64 * axis.spacing)
+                    number(axis.start + index as f64 * axis.spacing)
                 })
                 .collect();
             let values = (0..shape.channels).map(|c| {

@@ -14,7 +14,7 @@ use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
-use super::attributes::{FORMAT_ATTRIBUTE, builder, string, text};
+use super::attributes::{BOUNDARY, FORMAT_ATTRIBUTE, builder, string, text};
 use super::the_well;
 use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
@@ -136,9 +136,10 @@ impl SplitVariables {
         }
         let mut scales = vec![trajectory, along];
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
-            let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
+            let places = Array1::from_iter(axis.points());
             let scale = Scale::new(file, &axis.name, places.view())?;
-            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
+            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis"))?;
+            text(&scale.dataset, BOUNDARY, axis.boundary.name())?;
             scales.push(scale);
         }
         let state = manifest.state_shape();

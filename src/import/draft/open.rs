@@ -69,7 +69,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Vec<Problem>> {
         _ => path.to_owned(),
     };
     let name = first.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    let file = SourceFile { name, path: first, environment: None, trajectory: None };
+    let file = SourceFile::new(name, first);
     if let Some(text) = beginning(&file.path) {
         archive.sniff(&text);
     }
@@ -88,7 +88,7 @@ impl Opened {
     pub(super) fn others(&self) -> impl Iterator<Item = Source> {
         self.others.iter().filter_map(|path| {
             let name = path.display().to_string();
-            let file = SourceFile { name, path: path.clone(), environment: None, trajectory: None };
+            let file = SourceFile::new(name, path);
             Source::open(&file, KEY, self.syntax, &mut Problems::default())
         })
     }

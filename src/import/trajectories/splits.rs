@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::read::Trajectories;
 use super::segment::END_SUFFIX;
+use super::set::Trajectories;
 use crate::import::settings::{Selection, Settings, Splits};
 use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
 use crate::random::Stream;

@@ -1,0 +1,19 @@
+//! Source files of arrays as trajectories of fields on a regular grid.
+//!
+//! A file of any format is an [`array_file::ArrayFile`]. What the settings do not say of it, its layout may ([`layouts`]); [`described`] puts both
+//! together into one row a trajectory, and [`read`] reads the fields of a row.
+
+pub(crate) mod array_file;
+pub(crate) mod format;
+mod npy;
+mod npz;
+mod hdf5;
+pub(crate) mod formats;
+pub(crate) mod layouts;
+mod conversion;
+mod search;
+mod space;
+mod times;
+mod facts;
+pub(crate) mod described;
+pub(crate) mod read;
