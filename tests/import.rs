@@ -11,6 +11,8 @@ use paramill::progress::{Event, Interrupt, Observer, Run};
 use paramill::schema::{Split, Trajectory};
 use tempfile::TempDir;
 
+#[path = "common/dataset.rs"]
+mod common;
 #[path = "import/archives.rs"]
 mod archives;
 #[path = "import/attributes.rs"]

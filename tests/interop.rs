@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/model.rs"]
 mod model;
+#[path = "common/program.rs"]
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -195,4 +197,51 @@ fn python_computes_the_estimates_from_the_weights() {
     let path = root.path().join("expected.json");
     std::fs::write(&path, expected.to_string()).unwrap();
     assert_eq!(run("model.py", &path), "8 environments are the same in numpy\n");
+}
+
+/// What other people's code wrote in The Well's layout goes through a pipeline to estimates and a report.
+#[test]
+fn fields_of_other_peoples_code_are_estimated() {
+    let root = tempfile::tempdir().unwrap();
+    assert_eq!(run("fields.py", root.path()), "6 files of 3 trajectories each\n");
+    let pipeline = r#"
+        [import]
+        dataset = "fisher"
+        directory = "well"
+        time_unit = "s"
+        parameters = [{ name = "r", unit = "s-1", expression = "r" }]
+        [import.fields]
+        file = "fisher_{environment}.hdf5"
+        channels = [{ name = "u", unit = "1", array = "t0_fields/u" }]
+        [import.splits]
+        adapt = ["e", "f"]
+        validation = { trajectories = ["1"] }
+        adapt_test = { trajectories = ["1"] }
+        [train]
+        context_dimension = 1
+        substeps = 4
+        steps = 0
+        model = { kind = "library", degree = 2, operators = ["laplacian"] }
+        gauss_newton = { steps = 30 }
+        [map]
+        kind = "affine"
+        [estimate]
+        splits = ["adapt"]
+        [report]
+    "#;
+    std::fs::write(root.path().join("fisher.toml"), pipeline).unwrap();
+    for command in ["check", "run"] {
+        let output = program::paramill(root.path(), &[command, "fisher.toml"]);
+        assert!(output.status.success(), "{}", program::stderr(&output));
+    }
+    let estimates = root.path().join("runs/fisher/estimates");
+    let manifest: estimate::Manifest =
+        serde_json::from_slice(&std::fs::read(estimates.join("manifest.json")).unwrap()).unwrap();
+    let rows = read_rows(&estimates, &manifest, Split::Adapt).unwrap();
+    for (row, (environment, rate)) in rows.iter().zip([("e", 0.65), ("f", 1.25)]) {
+        assert_eq!(row.environment, environment);
+        let found = row.parameters[0].estimate;
+        assert!((found / rate - 1.0).abs() < 0.02, "{environment}: {found}, not {rate}");
+    }
+    assert!(root.path().join("runs/fisher/report/index.html").is_file());
 }

@@ -19,8 +19,8 @@ use super::array_file::{ArrayFile, COPIED_WHOLE, Fact, Failure, Holds, Listed, P
 use super::format::ArrayFormat;
 use crate::dataset::{Texts, hdf5_external_problems};
 use crate::import::tables::hdf5::attributes::{Attributes, attributes, texts_of};
+use crate::import::tables::hdf5::is_hdf5;
 use crate::import::tables::hdf5::since::Since;
-use crate::import::tables::hdf5::{SIGNATURE, is_hdf5};
 
 /// Depth of nested groups that are searched.
 const DEEPEST: usize = 8;
@@ -40,7 +40,7 @@ const ADDRESS: usize = 8;
 /// HDF5 and netCDF-4 files.
 pub(crate) const FORMAT: ArrayFormat = ArrayFormat {
     #[cfg(test)]
-    signature: SIGNATURE,
+    signature: crate::import::tables::hdf5::SIGNATURE,
     endings: &["h5", "hdf5", "hdf", "nc", "nc4", "mat"],
     is_of: is_hdf5,
     open,

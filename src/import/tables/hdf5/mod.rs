@@ -17,4 +17,6 @@ mod layouts;
 mod generic;
 mod open;
 
-pub(crate) use open::{FORMAT, SIGNATURE, is_hdf5};
+#[cfg(test)]
+pub(crate) use open::SIGNATURE;
+pub(crate) use open::{FORMAT, is_hdf5};
