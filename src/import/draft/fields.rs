@@ -190,6 +190,10 @@ impl Guessed<'_> {
             &file,
             "`*` for several files; `{environment}`, or `{NAME}` for a value, takes what stands in their names",
         );
+        if let Some(pattern) = values_in(&name.to_string_lossy()).filter(|_| !path.is_dir()) {
+            let note = "if its name holds values: then `expression` of a parameter may name them";
+            text.line(&format!("# file = {}    # {note}", quoted(&pattern)));
+        }
         match self.layout {
             Some(layout) => {
                 text.line(&format!("# Laid out as {} has it; axes: {}.", layout.name, list(self.axes.iter())))
@@ -293,6 +297,7 @@ impl Guessed<'_> {
                 .map(|(_, length)| *length)
                 .product();
             let has_channels = axes.iter().any(|axis| axis == CHANNEL);
+            let is_vector = listed.name.starts_with("t1_fields/");
             let (unit, note) = match self.file.unit(array) {
                 Ok(Some(unit)) if Unit::parse(&unit).is_some() => (unit, ""),
                 _ => ("1".to_owned(), "    # the unit is not said in the file: correct it"),
@@ -307,9 +312,7 @@ impl Guessed<'_> {
             for index in 0..components.min(left) {
                 let called = match (names.get(index), space.get(index)) {
                     (Some(name), _) => name.text(),
-                    (None, Some(axis)) if has_channels && components == space.len() && components > 1 => {
-                        format!("{own}_{axis}")
-                    }
+                    (None, Some(axis)) if is_vector && components == space.len() => format!("{own}_{axis}"),
                     _ if has_channels && components > 1 => format!("{own}_{index}"),
                     _ => own.to_owned(),
                 };
@@ -365,6 +368,27 @@ impl Guessed<'_> {
     }
 }
 
+/// The pattern of a file's name that seems to hold values, as `Nu0.5_Rho1.0.hdf5` or `F_0.03_k_0.06.h5`; `None` if it does not.
+fn values_in(name: &str) -> Option<String> {
+    let (stem, ending) = name.rsplit_once('.')?;
+    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic());
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok();
+    let mut parts: Vec<String> = stem.split('_').map(str::to_owned).collect();
+    let mut has_value = false;
+    for i in 0..parts.len() {
+        let start = parts[i].find(|c: char| c.is_ascii_digit()).unwrap_or(parts[i].len());
+        let (word, number) = parts[i].split_at(start);
+        if is_word(word) && is_number(number) && number.contains('.') {
+            parts[i] = format!("{word}{{{word}}}");
+            has_value = true;
+        } else if i > 0 && is_word(&parts[i - 1]) && is_number(&parts[i]) {
+            parts[i] = format!("{{{}}}", parts[i - 1]);
+            has_value = true;
+        }
+    }
+    has_value.then(|| format!("{}.{ending}", parts.join("_")))
+}
+
 /// Whether an attribute of the file is one number.
 fn is_number(file: &dyn ArrayFile, name: &str) -> bool {
     let facts = file.attribute("", name).unwrap_or_default();
@@ -382,6 +406,14 @@ mod tests {
             holds: Holds::Numbers(crate::import::fields::array_file::Precision::Double),
         };
         axes_of(&coordinates.iter().map(listed).collect::<Vec<_>>(), shape)
+    }
+
+    #[test]
+    fn values_in_the_name_of_a_file_make_a_pattern() {
+        let pattern = |name| values_in(name).unwrap_or_default();
+        assert_eq!(pattern("ReacDiff_Nu0.5_Rho1.0.hdf5"), "ReacDiff_Nu{Nu}_Rho{Rho}.hdf5");
+        assert_eq!(pattern("gray_scott_F_0.029_k_0.057.h5"), "gray_scott_F_{F}_k_{k}.h5");
+        assert_eq!(["fisher_a.hdf5", "2D_rdb_NA_NA.h5", "half.npy"].map(pattern), [""; 3]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) struct Opened {
 
 /// The problem with an archive at `path` of which no mapping can be drafted.
 pub(crate) fn no_table(path: &Path, found: &str, remedy: &str) -> Vec<Problem> {
-    let expected = "a table, a folder of tables, or a PEtab problem";
+    let expected = "a table, a folder of tables, a PEtab problem, or fields on a grid";
     vec![Problem::new(Kind::UnreadableFile, found, expected, remedy).file(path)]
 }
 

@@ -29,7 +29,11 @@ pub(crate) fn assign(
             if environments.binary_search_by(|of_one| id(of_one).cmp(environment)).is_err() {
                 let found = format!("no environment {}", shown(environment));
                 let remedy = suggestion(environment, environments.iter().map(id));
-                let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
+                let expected = match settings.fields {
+                    Some(_) => "an environment of the files",
+                    None => "an environment of the table",
+                };
+                let problem = Problem::new(Kind::UnknownEnvironment, found, expected, remedy);
                 problems.push(problem.setting(format!("import.splits.{key}[{index}]")));
             }
         }
