@@ -48,10 +48,10 @@ impl Settings {
                 table_layout(&self.table, &mut report);
                 channels(self, &mut report);
                 events(self, &mut report);
-                repeated_columns(self, &mut report);
             }
         }
         names_and_units(self, &mut report);
+        repeated_columns(self, &mut report);
         parameters(self, &mut report);
         splits(&self.splits, &mut report);
         problems.extend(self.publication.problems().into_iter().map(|problem| problem.within("import.publication")));

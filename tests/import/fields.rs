@@ -138,7 +138,8 @@ fn arrays_of_numpy_become_a_dataset() {
 #[test]
 fn every_type_and_order_gives_the_same_values() {
     let values = counting(&SHAPE, 3.0);
-    let cases: [(&str, bool, fn(f64) -> Vec<u8>); 9] = [
+    type Bytes = fn(f64) -> Vec<u8>;
+    let cases: [(&str, bool, Bytes); 9] = [
         ("<f8", true, |v| v.to_le_bytes().to_vec()),
         (">f8", false, |v| v.to_be_bytes().to_vec()),
         ("<f4", false, |v| (v as f32).to_le_bytes().to_vec()),

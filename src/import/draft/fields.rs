@@ -88,7 +88,7 @@ fn guess(file: &mut dyn ArrayFile, is_numpy: bool) -> Option<Guessed<'_>> {
     if let Some(layout) = layout {
         let mut fields = Vec::new();
         for array in 0..file.listed().len() {
-            if !of_numbers(&file.listed()[array]) {
+            if !of_numbers(&file.listed()[array]) || stands_in_group(file.listed(), array) {
                 continue;
             }
             let Some(axes) = (layout.axes)(file, array) else { continue };
@@ -121,6 +121,13 @@ fn guess(file: &mut dyn ArrayFile, is_numpy: bool) -> Option<Guessed<'_>> {
         .collect();
     let axes = axes_of(file.listed(), &shape);
     Some(Guessed { file, layout: None, arrays, axes, group: None })
+}
+
+/// Whether an array at the root stands in a group too, as in files of ours.
+fn stands_in_group(listed: &[Listed], array: usize) -> bool {
+    let Listed { name, shape, .. } = &listed[array];
+    let is_the_same = |it: &Listed| it.name.contains('/') && it.own_name() == name && it.shape == *shape;
+    !name.contains('/') && listed.iter().any(is_the_same)
 }
 
 /// Guesses what the axes of a shape are: by arrays with coordinates, else by their number and lengths.

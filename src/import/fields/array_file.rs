@@ -143,6 +143,14 @@ pub(crate) trait ArrayFile: Send {
     /// Why they cannot be read.
     fn numbers(&mut self, array: usize, picks: &[Pick]) -> Result<Vec<f64>, Failure>;
 
+    /// Checks that an array claims no more values than the file can hold, before memory is reserved for them.
+    ///
+    /// # Errors
+    /// What it claims.
+    fn require_possible(&self, _array: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// All texts of an array of at most one axis.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A file, with what the settings and its layout say of it: the arrays of the channels, the grid, and one row a trajectory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::array_file::{ArrayFile, Holds, Listed, Pick};
 use super::conversion::conversion;
@@ -51,7 +52,7 @@ pub(crate) struct Row {
     pub environment: String,
     pub trajectory: String,
     pub place: Place,
-    pub sampled: Sampled,
+    pub sampled: Arc<Sampled>,
     /// Known parameters `[d_p]`.
     pub parameters: Vec<Option<f64>>,
 }
@@ -140,6 +141,9 @@ pub(crate) fn describe(
                 let row = if extent.trajectories == 1 { place.environment } else { place.trajectory };
                 match times.of(file, row, group, &whose) {
                     Ok(sampled) => {
+                        // Most files have the same times for all.
+                        let same = rows.last().map(|row: &Row| &row.sampled).filter(|last| ***last == sampled).cloned();
+                        let sampled = same.unwrap_or_else(|| Arc::new(sampled));
                         let parameters = names.parameters(place, &whose, &mut problems);
                         rows.push(Row { environment, trajectory, place, sampled, parameters });
                     }
@@ -190,6 +194,17 @@ fn channel(
         let remedy = "name another array, or convert it first";
         return Err(Problem::new(Kind::UnsupportedFile, found, "an array of real numbers", remedy).setting(&key));
     }
+    let all = match &arrays {
+        Arrays::One(array) => std::slice::from_ref(array),
+        Arrays::OfGroups(arrays) => arrays,
+    };
+    for &array in all {
+        file.require_possible(array).map_err(|found| {
+            let found = format!("array `{}`, which {found}", file.listed()[array].name);
+            let remedy = "check that the file was copied whole";
+            Problem::new(Kind::UnreadableFile, found, "values that are there", remedy).setting(&key)
+        })?;
+    }
     let wrong = |found: String, expected: String, remedy: &str| {
         Err(Problem::new(Kind::UnsupportedFile, found, expected, remedy).setting("import.fields.axes"))
     };
@@ -227,6 +242,10 @@ fn channel(
         axes.iter().zip(&listed.shape).filter(|(axis, _)| *axis == CHANNEL).map(|(_, n)| *n).product();
     let key = format!("import.fields.channels[{index}].index");
     match (channel.index, axes.iter().any(|axis| axis == CHANNEL)) {
+        (_, true) if components == 0 => {
+            let found = format!("no position on the axis `channel` of {whose}");
+            Err(Problem::new(Kind::NoRows, found, "at least one", "leave the channel out").setting(key))
+        }
         (None, true) if components > 1 => {
             let found = format!("none, and {components} positions on the axis `channel` of {whose}");
             let problem =

@@ -42,23 +42,27 @@ pub(crate) struct Place {
 /// Values of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Facts {
-    OfFile(Fact),
-    OfGroups(Vec<Fact>),
-    OfEnvironments(Vec<Fact>),
-    OfTrajectories(Vec<Fact>),
-    /// Environment after environment.
-    OfAll(Vec<Fact>, Extent),
+    /// One for the file.
+    File(Fact),
+    /// One a group.
+    Groups(Vec<Fact>),
+    /// One an environment.
+    Environments(Vec<Fact>),
+    /// One for each trajectory of any environment.
+    Trajectories(Vec<Fact>),
+    /// One for each trajectory of each environment, environment after environment.
+    All(Vec<Fact>, Extent),
 }
 
 impl Facts {
     /// The value of a trajectory.
     pub(crate) fn of(&self, place: Place) -> &Fact {
         match self {
-            Facts::OfFile(fact) => fact,
-            Facts::OfGroups(facts) => &facts[place.group],
-            Facts::OfEnvironments(facts) => &facts[place.environment],
-            Facts::OfTrajectories(facts) => &facts[place.trajectory],
-            Facts::OfAll(facts, extent) => &facts[place.environment * extent.trajectories + place.trajectory],
+            Facts::File(fact) => fact,
+            Facts::Groups(facts) => &facts[place.group],
+            Facts::Environments(facts) => &facts[place.environment],
+            Facts::Trajectories(facts) => &facts[place.trajectory],
+            Facts::All(facts, extent) => &facts[place.environment * extent.trajectories + place.trajectory],
         }
     }
 }
@@ -79,34 +83,34 @@ impl Known<'_> {
     /// The problem, without its file and key.
     pub(crate) fn facts(&mut self, name: &str) -> Result<Facts, Problem> {
         if let Some(text) = self.captured.get(name) {
-            return Ok(Facts::OfFile(Fact::Text(text.clone())));
+            return Ok(Facts::File(Fact::Text(text.clone())));
         }
         if let Some((path, attribute)) = name.rsplit_once('@') {
-            return self.attribute(path, attribute).map(Facts::OfFile).ok_or_else(|| self.missing(name));
+            return self.attribute(path, attribute).map(Facts::File).ok_or_else(|| self.missing(name));
         }
         let of_groups = self.groups.paths.iter().map(|path| self.attribute(path, name)).collect::<Option<Vec<_>>>();
         if let Some(facts) = of_groups.filter(|facts| !facts.is_empty()) {
-            return Ok(Facts::OfGroups(facts));
+            return Ok(Facts::Groups(facts));
         }
         if let Some(fact) = self.attribute("", name) {
-            return Ok(Facts::OfFile(fact));
+            return Ok(Facts::File(fact));
         }
         let in_groups = self.groups.paths.iter().map(|path| self.file.find(&format!("{path}/{name}")));
         if let Some(arrays) = in_groups.collect::<Option<Vec<_>>>().filter(|arrays| !arrays.is_empty()) {
             let first = |array: usize| Ok(self.values(array)?.into_iter().next());
             let facts = arrays.into_iter().map(first).collect::<Result<Option<Vec<_>>, Problem>>()?;
-            return facts.map(Facts::OfGroups).ok_or_else(|| self.missing(name));
+            return facts.map(Facts::Groups).ok_or_else(|| self.missing(name));
         }
-        if let Ok(array) = search::one(self.file, name) {
+        if let Some(array) = self.find(name) {
             return self.array(array, None);
         }
         let column = name.rsplit_once('.').and_then(|(array, column)| Some((array, column.parse().ok()?)));
         if let Some((array, column)) = column
-            && let Ok(array) = search::one(self.file, array)
+            && let Some(array) = self.find(array)
         {
             return self.array(array, Some(column));
         }
-        if let Ok(array) = search::one(self.file, "parameters")
+        if let Some(array) = self.find("parameters")
             && let Some(column) = self.column(array, name)
         {
             return self.array(array, Some(column));
@@ -120,6 +124,12 @@ impl Known<'_> {
         let listed = &self.file.listed()[array];
         let is_of_ids = listed.holds == Holds::Texts && listed.shape == [self.extent.trajectories];
         if is_of_ids && self.extent.environments == 1 { self.array(array, None).ok() } else { None }
+    }
+
+    /// The array of that name; an array without one has none.
+    fn find(&self, name: &str) -> Option<usize> {
+        let array = search::one(self.file, name).ok()?;
+        (!self.file.listed()[array].name.is_empty()).then_some(array)
     }
 
     fn attribute(&self, path: &str, name: &str) -> Option<Fact> {
@@ -145,10 +155,10 @@ impl Known<'_> {
         };
         let width = if column.is_some() { listed.shape.last().copied().unwrap_or(1) } else { 1 };
         let shape = |facts: Vec<Fact>| match long.as_slice() {
-            [] => facts.into_iter().next().map(Facts::OfFile),
-            [length] if *length == environments => Some(Facts::OfEnvironments(facts)),
-            [length] if *length == trajectories => Some(Facts::OfTrajectories(facts)),
-            [first, second] if (*first, *second) == (environments, trajectories) => Some(Facts::OfAll(facts, extent)),
+            [] => facts.into_iter().next().map(Facts::File),
+            [length] if *length == environments => Some(Facts::Environments(facts)),
+            [length] if *length == trajectories => Some(Facts::Trajectories(facts)),
+            [first, second] if (*first, *second) == (environments, trajectories) => Some(Facts::All(facts, extent)),
             _ => None,
         };
         let wrong = || {

@@ -206,6 +206,10 @@ impl ArrayFile for Hdf5File {
         Ok(numbers)
     }
 
+    fn require_possible(&self, array: usize) -> Result<(), Failure> {
+        require_possible(&self.variables[array])
+    }
+
     fn texts(&mut self, array: usize) -> Result<Vec<String>, Failure> {
         let variable = &self.variables[array];
         let count = variable.size();

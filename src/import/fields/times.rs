@@ -80,10 +80,9 @@ impl Times {
         let listed = file.listed()[arrays.of(0)].clone();
         let may_be_longer = usize::from(layout.is_some_and(|layout| layout.has_a_last_time));
         let is_length = |length: usize| (samples..=samples + may_be_longer).contains(&length);
-        let of_rows = match listed.shape.as_slice() {
-            &[length] if is_length(length) => Some(false),
-            &[first, length] if is_length(length) && first == rows => Some(true),
-            &[1, length] if is_length(length) => Some(true),
+        let of_rows = match *listed.shape.as_slice() {
+            [length] if is_length(length) => Some(false),
+            [first, length] if is_length(length) && (first == rows || first == 1) => Some(true),
             _ => None,
         };
         let Some(of_rows) = of_rows.filter(|_| listed.precision().is_some()) else {

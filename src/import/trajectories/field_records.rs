@@ -62,6 +62,7 @@ impl FieldRecords {
     ///
     /// # Errors
     /// The problem of a file that cannot be read.
+    #[expect(clippy::result_large_err, reason = "rare, and it ends the import")]
     pub(crate) fn samples(&mut self, files: &[SourceFile], record: usize) -> Result<(Samples, usize), Problem> {
         let (index, row) = self.places[record];
         let path = &files[index].path;
@@ -108,6 +109,7 @@ impl FieldRecords {
     ///
     /// # Errors
     /// The problem of a file that cannot be read.
+    #[expect(clippy::result_large_err, reason = "rare, and it ends the import")]
     pub(super) fn some_samples(
         &mut self,
         files: &[SourceFile],

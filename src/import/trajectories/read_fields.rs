@@ -43,7 +43,6 @@ pub(crate) fn read(
         let described = formats::open(&file.path)
             .map_err(|problem| vec![problem.setting(KEY)])
             .and_then(|mut open| describe(open.as_mut(), file, settings, fields));
-        let digest = sha256_of_file(&file.path);
         match described {
             Ok(described) => all.push(described),
             Err(found) => {
@@ -52,7 +51,7 @@ pub(crate) fn read(
                 continue;
             }
         }
-        match file.parent(digest, problems) {
+        match file.parent(sha256_of_file(&file.path), problems) {
             Some(parent) => parents.push(parent),
             None => is_complete = false,
         }

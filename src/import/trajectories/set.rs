@@ -114,6 +114,7 @@ impl Trajectories {
     ///
     /// # Errors
     /// If the temporary file, or the source file, cannot be read.
+    #[expect(clippy::result_large_err, reason = "rare, and it ends the import")]
     pub(crate) fn samples(&mut self, settings: &Settings, segment: usize) -> Result<Samples, Problem> {
         let Segment { record, samples, .. } = &self.segments[segment];
         match &mut self.records {

@@ -3,6 +3,9 @@
 use crate::import::fields::array_file::ArrayFile;
 use crate::schema::Boundary;
 
+/// The path of the array with the coordinates of an axis in space, and what lies beyond its ends, as far as a file says them.
+pub(crate) type OfAxis = (Option<String>, Option<Boundary>);
+
 /// A layout of files of arrays, which says what the settings need not.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
@@ -14,8 +17,8 @@ pub(crate) struct Layout {
     pub axes: fn(&mut dyn ArrayFile, usize) -> Option<Vec<String>>,
     /// The path of the array of times.
     pub time: fn(&mut dyn ArrayFile) -> Option<String>,
-    /// The path of the array with the coordinates of an axis in space, and what lies beyond its ends.
-    pub axis: fn(&mut dyn ArrayFile, &str) -> (Option<String>, Option<Boundary>),
+    /// What the file says of the axis in space of that name.
+    pub axis: fn(&mut dyn ArrayFile, &str) -> OfAxis,
     /// Whether there is one time more than samples, at the end of the last.
     pub has_a_last_time: bool,
     /// What it has no place for, in words.

@@ -6,10 +6,9 @@
 //!
 //! Source: CF Conventions 1.11, section 2.4.
 
-use super::layout::{Layout, own_boundary};
+use super::layout::{Layout, OfAxis, own_boundary};
 use crate::import::fields::array_file::ArrayFile;
 use crate::import::settings::fields::{CHANNEL, ENVIRONMENT, TIME, TRAJECTORY};
-use crate::schema::Boundary;
 
 /// netCDF-4.
 pub(crate) const LAYOUT: Layout = Layout {
@@ -52,7 +51,7 @@ fn time(file: &mut dyn ArrayFile) -> Option<String> {
     ["time", "t"].into_iter().find(|name| file.find(name).is_some()).map(str::to_owned)
 }
 
-fn axis(file: &mut dyn ArrayFile, name: &str) -> (Option<String>, Option<Boundary>) {
+fn axis(file: &mut dyn ArrayFile, name: &str) -> OfAxis {
     let boundary = own_boundary(file, name);
     (file.find(name).map(|_| name.to_owned()), boundary)
 }

@@ -5,10 +5,9 @@
 //!
 //! Source: M. Takamoto et al., PDEBench, NeurIPS 2022 (datasets and benchmarks), and the files that it publishes.
 
-use super::layout::{Layout, names, own_boundary};
+use super::layout::{Layout, OfAxis, names, own_boundary};
 use crate::import::fields::array_file::ArrayFile;
 use crate::import::settings::fields::{CHANNEL, TIME, TRAJECTORY};
-use crate::schema::Boundary;
 
 /// PDEBench with all trajectories in an array.
 pub(crate) const LAYOUT: Layout = Layout {
@@ -37,7 +36,7 @@ fn axes(file: &mut dyn ArrayFile, array: usize) -> Option<Vec<String>> {
     is_field.then(|| names(&[&[TRAJECTORY, TIME], &space[..], &[CHANNEL][..channels]].concat()))
 }
 
-fn axis(file: &mut dyn ArrayFile, name: &str) -> (Option<String>, Option<Boundary>) {
+fn axis(file: &mut dyn ArrayFile, name: &str) -> OfAxis {
     let path = coordinates(name);
     let boundary = own_boundary(file, &path);
     (file.find(&path).map(|_| path), boundary)

@@ -2,10 +2,9 @@
 //!
 //! Source: as of [`super::pdebench`]: its diffusion-reaction and shallow-water files in two dimensions.
 
-use super::layout::{Layout, names};
+use super::layout::{Layout, OfAxis, names};
 use crate::import::fields::array_file::ArrayFile;
 use crate::import::settings::fields::{CHANNEL, TIME, TRAJECTORY};
-use crate::schema::Boundary;
 
 /// PDEBench with a group a trajectory.
 pub(crate) const LAYOUT: Layout = Layout {
@@ -37,7 +36,7 @@ fn axes(file: &mut dyn ArrayFile, array: usize) -> Option<Vec<String>> {
     Some(names(&[&[TIME], &space[..], &[CHANNEL][..channels]].concat()))
 }
 
-fn axis(file: &mut dyn ArrayFile, name: &str) -> (Option<String>, Option<Boundary>) {
+fn axis(file: &mut dyn ArrayFile, name: &str) -> OfAxis {
     let path = first(file).map(|group| format!("{group}/grid/{name}"));
     (path.filter(|path| file.find(path).is_some()), None)
 }

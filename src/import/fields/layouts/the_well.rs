@@ -7,7 +7,7 @@
 //!
 //! Source: R. Ohana et al., The Well, NeurIPS 2024 (datasets and benchmarks), `docs/data_format.md`.
 
-use super::layout::{Layout, names, own_boundary};
+use super::layout::{Layout, OfAxis, names, own_boundary};
 use crate::import::fields::array_file::{ArrayFile, Fact};
 use crate::import::settings::fields::{CHANNEL, TIME, TRAJECTORY};
 use crate::schema::Boundary;
@@ -52,7 +52,7 @@ fn axes(file: &mut dyn ArrayFile, array: usize) -> Option<Vec<String>> {
     Some(axes)
 }
 
-fn axis(file: &mut dyn ArrayFile, name: &str) -> (Option<String>, Option<Boundary>) {
+fn axis(file: &mut dyn ArrayFile, name: &str) -> OfAxis {
     let path = format!("dimensions/{name}");
     let own = own_boundary(file, &path);
     let coordinates = file.find(&path).map(|_| path);
