@@ -17,5 +17,6 @@ mod search;
 mod space;
 mod times;
 mod facts;
+mod named;
 pub(crate) mod described;
 pub(crate) mod read;
