@@ -6,7 +6,7 @@
 //! | `t0_fields` | the channels `[B, T, n_1, .., n_k]` |
 //! | `t1_fields`, `t2_fields` | empty: a dataset has no vector or tensor fields |
 //! | `scalars` | the parameters `[B]`, and the inputs `[B, T]`, which vary in time |
-//! | `boundary_conditions` | a mask of both ends of each axis, and what lies beyond: `periodic`, `wall` (zero) or `open` (replicate) |
+//! | `boundary_conditions` | a mask of both ends of each axis, which is `periodic`, a `wall` (zero beyond it) or `open` (beyond it as at the end) |
 //!
 //! The layout requires one time axis and at least one axis in space: files whose trajectories have different times have no such groups,
 //! and a state without space has a one-point axis named [`POINT`].
@@ -25,11 +25,11 @@ use crate::schema::Boundary;
 
 /// Adds the groups to a file that has its variables, of `trajectories` rows at common times.
 pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
-    let bounded: Vec<(&str, Boundary)> = match &manifest.grid {
+    let grid: Vec<(&str, Boundary)> = match &manifest.grid {
         Some(grid) => grid.axes.iter().map(|axis| (axis.name.as_str(), axis.boundary)).collect(),
         None => vec![(POINT, Boundary::Periodic)],
     };
-    let axes: Vec<&str> = bounded.iter().map(|(name, _)| *name).collect();
+    let axes: Vec<&str> = grid.iter().map(|(name, _)| *name).collect();
     text(file, "dataset_name", &manifest.name)?;
     text(file, "grid_type", "cartesian")?;
     number(file, "n_spatial_dims", axes.len())?;
@@ -64,8 +64,7 @@ pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Resu
         varies(&scalar, true, in_time)?;
     }
     group(file, "boundary_conditions")?;
-    for (name, boundary) in bounded {
-        // What the loader knows.
+    for (name, boundary) in grid {
         let kind = match boundary {
             Boundary::Periodic => "periodic",
             Boundary::Zero => "wall",

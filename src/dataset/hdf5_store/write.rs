@@ -19,7 +19,7 @@ use super::the_well;
 use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
+use crate::schema::{Boundary, FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
 /// Most values of a chunk of a `[B, T]` variable (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
@@ -138,7 +138,12 @@ impl SplitVariables {
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
             let places = Array1::from_iter(axis.points());
             let scale = Scale::new(file, &axis.name, places.view())?;
-            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis"))?;
+            let description = match axis.boundary {
+                Boundary::Periodic => "place on the axis; periodic",
+                Boundary::Zero => "place on the axis; zero beyond its ends",
+                Boundary::Replicate => "place on the axis; beyond its ends as at the ends",
+            };
+            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, description))?;
             text(&scale.dataset, BOUNDARY, axis.boundary.name())?;
             scales.push(scale);
         }

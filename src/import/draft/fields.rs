@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::attempts::{best, is_large};
 use super::toml::{Toml, identifier, list, quoted};
-use crate::import::fields::array_file::{ArrayFile, Holds, Listed};
+use crate::import::fields::array_file::{ArrayFile, Fact, Holds, Listed};
 use crate::import::fields::formats;
 use crate::import::fields::layouts;
 use crate::import::fields::layouts::Layout;
@@ -399,7 +399,7 @@ fn values_in(name: &str) -> Option<String> {
 /// Whether an attribute of the file is one number.
 fn is_number(file: &dyn ArrayFile, name: &str) -> bool {
     let facts = file.attribute("", name).unwrap_or_default();
-    matches!(facts.as_slice(), [fact] if fact.number().is_some())
+    matches!(facts.as_slice(), [Fact::Number(..)])
 }
 
 #[cfg(test)]
