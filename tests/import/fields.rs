@@ -509,6 +509,11 @@ fn our_own_files_come_back() {
         let root = tempfile::tempdir().unwrap();
         let (mut manifest, mut rows) = common::fields(3, own_times);
         grid(&mut manifest);
+        // PDEBench calls axes x, y and z, whatever they were called.
+        let keeps_names = layout != "PDEBench";
+        if !keeps_names {
+            (manifest.channels[0].name, manifest.channels[1].name) = ("u".into(), "v".into());
+        }
         rows[1].states[5] = f64::NAN;
         rows[0].parameters[1] = None;
         rows[1].parameters[1] = None;
@@ -539,10 +544,8 @@ fn our_own_files_come_back() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
         for (before, after) in manifest.grid.as_ref().unwrap().axes.iter().zip(&found.grid.as_ref().unwrap().axes) {
             assert!(close(before.start, after.start) && close(before.spacing, after.spacing), "{before:?} {after:?}");
-            assert_eq!(
-                (&before.name, &before.unit, before.count, before.boundary),
-                (&after.name, &after.unit, after.count, after.boundary)
-            );
+            assert_eq!((&before.unit, before.count, before.boundary), (&after.unit, after.count, after.boundary));
+            assert!(!keeps_names || before.name == after.name);
         }
         assert_eq!(again.len(), rows.len(), "{file}");
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();

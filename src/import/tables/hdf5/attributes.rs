@@ -232,6 +232,8 @@ impl Reader<'_> {
         let texts = texts_of(self.path, &file, &attribute);
         match texts.map_err(|found| format!("with a `{name}` that cannot be read: {found}"))?.as_deref() {
             Some([text]) => Ok(Some(text.clone())),
+            // Our exports for PDEBench have the unit of each channel of an array.
+            Some([_, _, ..]) if name == "units" => Ok(None),
             _ => Err(format!("with a `{name}` that is not a text")),
         }
     }
