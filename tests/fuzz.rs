@@ -60,6 +60,11 @@ fn hdf5() {
 }
 
 #[test]
+fn fields() {
+    watch("fields", &[]);
+}
+
+#[test]
 fn stored_parquet() {
     watch("stored-parquet", &[5429, 9112]);
 }

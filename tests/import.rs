@@ -11,6 +11,8 @@ use paramill::progress::{Event, Interrupt, Observer, Run};
 use paramill::schema::{Split, Trajectory};
 use tempfile::TempDir;
 
+#[path = "common/dataset.rs"]
+mod common;
 #[path = "import/archives.rs"]
 mod archives;
 #[path = "import/attributes.rs"]
@@ -23,6 +25,8 @@ mod containers;
 mod bolus;
 #[path = "import/doses.rs"]
 mod doses;
+#[path = "import/fields.rs"]
+mod fields;
 #[path = "import/forms.rs"]
 mod forms;
 #[path = "import/fuzz.rs"]

@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/model.rs"]
 mod model;
+#[path = "common/program.rs"]
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -195,4 +197,97 @@ fn python_computes_the_estimates_from_the_weights() {
     let path = root.path().join("expected.json");
     std::fs::write(&path, expected.to_string()).unwrap();
     assert_eq!(run("model.py", &path), "8 environments are the same in numpy\n");
+}
+
+/// What other people's code wrote in The Well's layout goes through a pipeline to estimates and a report.
+#[test]
+fn fields_of_other_peoples_code_are_estimated() {
+    let root = tempfile::tempdir().unwrap();
+    assert_eq!(run("fields.py", root.path()), "6 files of 3 trajectories each\n");
+    let pipeline = r#"
+        [import]
+        dataset = "fisher"
+        directory = "well"
+        time_unit = "s"
+        parameters = [{ name = "r", unit = "s-1", expression = "r" }]
+        [import.fields]
+        file = "fisher_{environment}.hdf5"
+        channels = [{ name = "u", unit = "1", array = "t0_fields/u" }]
+        [import.splits]
+        adapt = ["e", "f"]
+        validation = { trajectories = ["1"] }
+        adapt_test = { trajectories = ["1"] }
+        [train]
+        context_dimension = 1
+        substeps = 4
+        steps = 0
+        model = { kind = "library", degree = 2, operators = ["laplacian"] }
+        gauss_newton = { steps = 30 }
+        [map]
+        kind = "affine"
+        [estimate]
+        splits = ["adapt"]
+        [report]
+    "#;
+    std::fs::write(root.path().join("fisher.toml"), pipeline).unwrap();
+    for command in ["check", "run"] {
+        let output = program::paramill(root.path(), &[command, "fisher.toml"]);
+        assert!(output.status.success(), "{}", program::stderr(&output));
+    }
+    let estimates = root.path().join("runs/fisher/estimates");
+    let manifest: estimate::Manifest =
+        serde_json::from_slice(&std::fs::read(estimates.join("manifest.json")).unwrap()).unwrap();
+    let rows = read_rows(&estimates, &manifest, Split::Adapt).unwrap();
+    for (row, (environment, rate)) in rows.iter().zip([("e", 0.65), ("f", 1.25)]) {
+        assert_eq!(row.environment, environment);
+        let found = row.parameters[0].value;
+        assert!((found / rate - 1.0).abs() < 0.02, "{environment}: {found}, not {rate}");
+    }
+    assert!(root.path().join("runs/fisher/report/index.html").is_file());
+}
+
+/// The same field in other layouts and formats, by the mapping that is guessed.
+#[test]
+fn fields_of_other_peoples_code_are_read_in_every_format() {
+    let root = tempfile::tempdir().unwrap();
+    run("fields.py", root.path());
+    let expected = std::fs::read(root.path().join("expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
+    let values: Vec<f64> = serde_json::from_value(expected["fields"]["f"].clone()).unwrap();
+    let (samples, points) = (9, 100);
+    for (file, trajectories, channels, tolerance) in [
+        ("Fisher_r1.25.hdf5", 3, 1, 0.0),
+        ("groups.h5", 3, 2, 0.0),
+        ("plate.nc", 1, 1, 1e-4),
+        ("fields.npz", 3, 1, 1e-7),
+        ("stored.npz", 3, 1, 0.0),
+        ("half.npy", 3, 1, 1e-3),
+        ("half.h5", 3, 1, 1e-3),
+    ] {
+        let mut table: toml::Table = paramill::import::draft(&root.path().join(file)).unwrap().parse().unwrap();
+        let mut settings: paramill::import::Settings = table.remove("import").unwrap().try_into().unwrap();
+        settings.splits = toml::from_str("adapt = ['*']").unwrap();
+        let target = root.path().join("set");
+        silently(|run| paramill::import::run(&settings, root.path(), &target, run)).unwrap();
+        let rows = Dataset::open(&target).unwrap().read(Split::Adapt).unwrap();
+        assert_eq!(rows.len(), trajectories, "{file}");
+        let spacing = match file {
+            "plate.nc" => 0.5 / 24.0, // hours, counted in days
+            file if file.starts_with("half") => 1.0,
+            _ => 0.5,
+        };
+        for (k, row) in rows.iter().enumerate() {
+            let is_near = |(t, found): (usize, &f64)| (found - t as f64 * spacing).abs() < 1e-12;
+            assert!(row.times.iter().enumerate().all(is_near), "{file}: {:?}", row.times);
+            assert_eq!(row.states.len(), samples * channels * points, "{file}");
+            for (t, state) in row.states.chunks(channels * points).enumerate() {
+                for (i, &found) in state[..points].iter().enumerate() {
+                    let value = values[(k * samples + t) * points + i];
+                    let is_masked = file == "plate.nc" && (t, i) == (0, 0);
+                    let is_right = if is_masked { found.is_nan() } else { (found - value).abs() <= tolerance };
+                    assert!(is_right, "{file} {k} {t} {i}: {found}, not {value}");
+                }
+            }
+        }
+    }
 }

@@ -277,6 +277,7 @@ Examples:
   paramill import --guess archive/tanks.csv > tanks.toml
   paramill import --guess archive/
   paramill import --guess petab/problem.yaml
+  paramill import --guess fields/gray_scott.hdf5
 
 Then correct tanks.toml, and: paramill check tanks.toml; paramill run tanks.toml";
 
@@ -284,7 +285,8 @@ Then correct tanks.toml, and: paramill check tanks.toml; paramill run tanks.toml
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
 pub(crate) struct Import {
-    /// A table (CSV, Parquet, HDF5), a folder with one table an environment, or the YAML file of a PEtab problem
+    /// A table (CSV, Parquet, HDF5), a folder with one table an environment, the YAML file of a PEtab problem, or fields on a grid
+    /// (HDF5, netCDF-4, .npy, .npz)
     #[arg(long, value_name = "FILE", required = true)]
     pub guess: PathBuf,
 }

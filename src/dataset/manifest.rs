@@ -61,12 +61,12 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Treatment {
     /// What was done: `rows_left_out`, `missing`, `converted`, `interpolated`, `events`, `input_samples`, `outside`, `dropped`, `merged`,
-    /// `cut` or `left_alone`.
+    /// `cut` or `left_alone`; of fields `samples_left_out` or `points_left_out`.
     pub done: String,
     /// The channel, input or column, if it was done to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How often: rows, cells, values, samples, gaps or files, as the text says.
+    /// How often: rows, cells, values, samples, points, gaps or files, as the text says.
     pub count: u64,
     /// The same for people.
     pub text: String,

@@ -145,7 +145,7 @@ impl InputTable<'_> {
             return None;
         }
         let name = path.display().to_string();
-        let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
+        let file = SourceFile::new(name, path);
         Source::open(&file, TABLE, syntax, problems)
     }
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use super::load::{Loaded, load};
 use super::rows::store::ROWS_IN_MEMORY;
 use super::settings::Settings;
+use super::trajectories::read_fields;
 use crate::problems::Problem;
 use crate::progress::Interrupt;
-use crate::schema::Split;
+use crate::schema::{Grid, Split};
 
 /// Every problem in the settings and in the source files, at most [`LISTED`](crate::problems::LISTED) of a kind in a column; none if
 /// [`run`](super::run()) would write the dataset. A relative `directory` starts from `base`.
@@ -35,6 +36,11 @@ pub struct Startless {
     pub trajectories: usize,
     /// All trajectories.
     pub of: usize,
+}
+
+/// The grid of fields that the first source file has; `None` for tables, and where it cannot be told.
+pub fn grid(settings: &Settings, base: &Path) -> Option<Grid> {
+    read_fields::grid(settings, settings.fields.as_ref()?, &base.join(&settings.directory))
 }
 
 /// Reads the source files as [`run`](super::run()) does, and lists the environments that each split would have.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::settings::Settings;
-use super::settings::forms::Names;
+use super::settings::forms::{Braces, Names};
 use super::tables::files as tables;
-use super::trajectories::read::{Trajectories, read};
-use super::trajectories::side_table;
+use super::trajectories::set::Trajectories;
 use super::trajectories::splits::{self, Assignment};
+use super::trajectories::{read, read_fields, side_table};
 use crate::dataset::Parent;
 use crate::problems::{Problem, Problems};
 use crate::progress::Interrupt;
@@ -52,7 +52,10 @@ pub(crate) fn load_some(
 ) -> Result<Loaded, Problems> {
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
-    let trajectories = read(settings, &directory, (is_wanted, rows_in_memory), interrupt, &mut problems);
+    let trajectories = match &settings.fields {
+        Some(fields) => read_fields::read(settings, fields, &directory, is_wanted, interrupt, &mut problems),
+        None => read::read(settings, &directory, (is_wanted, rows_in_memory), interrupt, &mut problems),
+    };
     let known = settings.side_table.as_ref().and_then(|side| {
         let environments: Option<BTreeSet<&str>> =
             trajectories.as_ref().map(|all| (0..all.segments.len()).map(|segment| all.environment(segment)).collect());
@@ -69,7 +72,7 @@ pub(crate) fn load_some(
             let mut parents = std::mem::take(&mut trajectories.parents);
             let mut warnings = std::mem::take(&mut trajectories.warnings);
             warnings.extend(left_out);
-            let mut parameters = BTreeMap::new();
+            let mut parameters = std::mem::take(&mut trajectories.parameters);
             if let Some(known) = known {
                 parents.push(known.parent);
                 warnings.extend(known.warnings);
@@ -85,7 +88,8 @@ pub(crate) fn load_some(
 
 /// Warnings of files that patterns of `settings` match but for their names, and that are left out.
 pub(crate) fn passed_over(settings: &Settings, base: &Path) -> Vec<Problem> {
-    tables::passed_over(&base.join(&settings.directory), &settings.table.file)
+    let (names, braces, _) = settings.files();
+    tables::passed_over(&base.join(&settings.directory), names, braces)
 }
 
 /// A file that settings name.
@@ -107,11 +111,13 @@ pub(crate) fn archive_files(settings: &Settings, base: &Path) -> Result<Vec<Arch
     let side = settings.side_table.iter().map(|side| (side.file.clone(), "import.side_table.file".to_owned()));
     let events = settings.events.iter().enumerate();
     let events = events.filter_map(|(i, event)| Some((event.file.clone()?, format!("import.events[{i}].file"))));
-    let samples = (settings.table.file.clone(), "import.table.file".to_owned(), true);
+    let (names, braces, key) = settings.files();
+    let samples = (names.clone(), key.to_owned(), true);
     let others = side.chain(events).map(|(name, key)| (Names(vec![name]), key, false));
     let mut files: BTreeMap<String, ArchiveFile> = BTreeMap::new();
     for (names, key, has_samples) in std::iter::once(samples).chain(others) {
-        for file in tables::find(&directory, &names, &key, &mut problems) {
+        let braces = if has_samples { braces } else { Braces::Text };
+        for file in tables::find_with(&directory, &names, braces, &key, &mut problems) {
             // One that is both has samples.
             files.entry(file.name.clone()).or_insert(ArchiveFile { name: file.name, path: file.path, has_samples });
         }

@@ -8,8 +8,9 @@ use super::load::{Loaded, load};
 use super::rows::store;
 use super::settings::Settings;
 use super::trajectories::samples::Samples;
+use super::trajectories::set::Trajectories;
 use crate::dataset::{Manifest, Provenance, Writer};
-use crate::problems::{Problem, many};
+use crate::problems::Problem;
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Trajectory};
 
@@ -36,13 +37,12 @@ pub fn run_within(
     if !problems.is_empty() {
         return Err(Error::Settings(problems));
     }
-    run.emit(Event::Note(format!("reading {}", settings.table.file.0.join(", "))));
+    run.emit(Event::Note(format!("reading {}", settings.files().0.0.join(", "))));
     let loaded = load(settings, base, rows_in_memory, run.interrupt);
     let mut loaded = settled(loaded, run)?;
-    let counts = &loaded.trajectories.counts;
-    run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));
-    for treatment in counts.report(settings) {
-        run.emit(Event::Note(treatment.text));
+    let Trajectories { notes, treatments, .. } = &loaded.trajectories;
+    for text in notes.iter().chain(treatments.iter().map(|treatment| &treatment.text)) {
+        run.emit(Event::Note(text.clone()));
     }
     write(settings, &mut loaded, directory, &|_| true, run)
 }
@@ -89,8 +89,7 @@ pub(crate) fn write(
                 return Err(Error::Interrupted { signal });
             }
             let samples = loaded.trajectories.samples(settings, segment);
-            let Samples { times, states, inputs, .. } =
-                samples.map_err(|error| Error::Data(vec![store::unusable_temporary_file(&error)]))?;
+            let Samples { times, states, inputs, .. } = samples.map_err(|problem| Error::Data(vec![problem]))?;
             let environment = loaded.trajectories.environment(segment);
             let trajectory = Trajectory {
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
@@ -126,8 +125,8 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         provenance: Provenance::new("import", configuration, settings.splits.seed, loaded.parents.clone()),
         time_unit: settings.time_unit.clone(),
         channels: settings.state_quantities(),
-        grid: None,
-        import_report: loaded.trajectories.counts.report(settings),
+        grid: loaded.trajectories.grid.clone(),
+        import_report: loaded.trajectories.treatments.clone(),
         inputs: settings.inputs().collect(),
         parameters: settings.parameter_quantities(),
         data_tolerance: None,

@@ -1,17 +1,16 @@
 //! Checks the settings of an import before any file is opened.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
 
 use super::settings::events::Shape;
 use super::settings::table::{Layout, Table};
 use super::settings::{Role, Selection, Settings, SideTable, Splits};
 use super::tables::csv::Delimiter;
 use super::tables::files::{ids_in, is_pattern};
+use super::validate_fields::{conversion, stays_inside, validate_fields};
 use crate::dataset::RESERVED;
 use crate::expressions::Formula;
 use crate::problems::{Kind, Problem, shown};
-use crate::units::Unit;
 
 impl Settings {
     /// Every impossible value and contradiction in the settings themselves; opens no file.
@@ -33,15 +32,24 @@ impl Settings {
             }
         }
 
-        table_files(&self.table, &mut report);
-        text_format("table", &self.table.delimiter, &self.table.decimal, &mut report);
         if let Some(side) = &self.side_table {
             side_table(side, &mut report);
         }
-        times_and_comments(self, &mut report);
-        table_layout(&self.table, &mut report);
-        channels(self, &mut report);
-        events(self, &mut report);
+        match &self.fields {
+            Some(fields) => validate_fields(self, fields, &mut report),
+            None if self.table.is_absent() => {
+                let remedy = "add [import.table] for tables, or [import.fields] for fields on a grid";
+                report("table".into(), "none".into(), "the files with the trajectories", remedy);
+            }
+            None => {
+                table_files(&self.table, &mut report);
+                text_format("table", &self.table.delimiter, &self.table.decimal, &mut report);
+                times_and_comments(self, &mut report);
+                table_layout(&self.table, &mut report);
+                channels(self, &mut report);
+                events(self, &mut report);
+            }
+        }
         names_and_units(self, &mut report);
         repeated_columns(self, &mut report);
         parameters(self, &mut report);
@@ -99,15 +107,10 @@ fn parameters(settings: &Settings, report: &mut impl FnMut(String, String, &str,
             report(format!("parameters[{index}].expression"), found, &fault.expected, &remedy);
         }
     }
-    if settings.side_table.is_none() && !settings.parameters.is_empty() {
+    if settings.side_table.is_none() && settings.fields.is_none() && !settings.parameters.is_empty() {
         let remedy = "add `[import.side_table]`, or remove the parameters";
         report("side_table".into(), "none".into(), "a side table to compute the parameters from", remedy);
     }
-}
-
-/// Whether a path stays within its directory.
-fn stays_inside(file: &str) -> bool {
-    !file.trim().is_empty() && Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 fn table_layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
@@ -215,15 +218,6 @@ fn times_and_comments(settings: &Settings, report: &mut impl FnMut(String, Strin
     }
     if let Some(stated) = &table.time_column_unit {
         conversion("table.time_column_unit".into(), stated, &settings.time_unit, report);
-    }
-}
-
-/// Reports a unit `from` that cannot be converted into `to`.
-fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String, String, &str, &str)) {
-    let known = |unit: &str| Unit::parse(unit);
-    if from.trim() != to.trim() && known(from).and_then(|from| from.to(known(to)?)).is_none() {
-        let found = format!("{}, which cannot be converted into {}", shown(from), shown(to));
-        report(key, found, "a unit of the same dimension", "correct one of the two units");
     }
 }
 
@@ -348,10 +342,13 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
 /// Names and units of channels, events and parameters.
 fn names_and_units(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
+    let fields = settings.fields.iter().flat_map(|fields| &fields.channels);
+    let fields = fields.map(|channel| (&channel.name, &channel.unit)).enumerate();
     let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
     let events = settings.events.iter().map(|event| (&event.name, &event.unit)).enumerate();
     let all = channels
         .map(|quantity| ("channels", quantity))
+        .chain(fields.map(|quantity| ("fields.channels", quantity)))
         .chain(events.map(|quantity| ("events", quantity)))
         .chain(parameters.map(|quantity| ("parameters", quantity)));
     let mut names = BTreeSet::new();

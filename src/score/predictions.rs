@@ -66,7 +66,7 @@ impl Table {
     pub(super) fn read(path: &Path, ids: &[&str], numbers: &[(&str, &str)], problems: &mut Problems) -> Option<Self> {
         let syntax = Syntax::parse(",", None)?;
         let name = path.display().to_string();
-        let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
+        let file = SourceFile::new(name, path);
         let mut source = Source::open(&file, "", syntax, problems)?;
         let mut column = |(name, unit): (&str, Option<&str>)| {
             let place = source.column("", name, problems)?;

@@ -31,6 +31,7 @@ pub fn reader(kind: &str) -> Reader {
         "toml" => toml_files(),
         "parquet" => imported(parquet_files()),
         "hdf5" => imported(hdf5_files()),
+        "fields" => imported(files_of_fields()),
         "stored-parquet" => stored("data/train-00000-of-00001.parquet", Store::Parquet),
         "stored-hdf5" => stored("hdf5/train.h5", Store::Hdf5),
         "manifests" => own(&["dataset", "model", "map"]),
@@ -197,6 +198,71 @@ fn imported(seeds: Vec<(Settings, Vec<u8>)>) -> Reader {
         import(settings, &bytes, root.path());
         let _ = import::draft(&root.path().join("file"));
     })
+}
+
+/// Fields in HDF5, plain and as The Well has them, and in files of NumPy.
+fn files_of_fields() -> Vec<(Settings, Vec<u8>)> {
+    let settings = |more: &str| {
+        let text = format!(
+            "dataset = 'set'\ndirectory = '.'\ntime_unit = 's'\nsplits = {{ validation = {{ last = 0.3 }} }}\n\
+             [fields]\nfile = 'file'\n{more}"
+        );
+        toml::from_str::<Settings>(&text).unwrap()
+    };
+    let grid = "axes = ['trajectory', 'time', 'x']\ngrid = [{ name = 'x', spacing = 1.0, boundary = 'zero' }]\n";
+    let spaced = format!("{grid}time = {{ spacing = 1.0 }}\nchannels = [{{ name = 'u', unit = '1' }}]");
+    let timed = format!("{grid}time = {{ array = 't' }}\nchannels = [{{ name = 'u', unit = '1', array = 'u' }}]");
+    let of_numpy = |shape: &str, count: u8| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': ({shape}), }}\n");
+        let mut bytes = [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
+        bytes.extend((0..count).flat_map(|i| f32::from(i).to_le_bytes()));
+        bytes
+    };
+    let (field, times) = (of_numpy("2, 4, 3", 24), of_numpy("4,", 4));
+    let root = tempfile::tempdir().unwrap();
+    let place = root.path().join("file");
+    let put = |group: &hdf5::Group, name: &str, shape: &[usize]| {
+        let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|i| i as f64).collect();
+        let builder = group.new_dataset::<f64>().chunk(shape.to_vec()).deflate(3);
+        builder.shape(shape.to_vec()).create(name).unwrap().write_raw(&values).unwrap();
+    };
+    let file = hdf5::File::create(&place).unwrap();
+    put(&file, "u", &[2, 4, 3]);
+    put(&file, "t", &[4]);
+    file.close().unwrap();
+    let plain = fs::read(&place).unwrap();
+    let (manifest, rows) = super::common::fields(2, false);
+    write(&root.path().join("set"), manifest, &[(Split::Train, rows)]);
+    let own = fs::read(root.path().join("set/hdf5/train.h5")).unwrap();
+    let of_own =
+        "channels = [{ name = 'x', unit = '1', array = 't0_fields/x' }, { name = 'y', unit = '1', array = 'y' }]";
+    vec![
+        (settings(&spaced), field.clone()),
+        (settings(&timed), zip_of(&[("u.npy", &field), ("t.npy", &times)])),
+        (settings(&timed), plain),
+        (settings(of_own), own),
+    ]
+}
+
+/// A zip archive of deflated members.
+fn zip_of(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in members {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(content).unwrap();
+        let packed = encoder.finish().unwrap();
+        let mut crc = flate2::Crc::new();
+        crc.update(content);
+        let sizes = [crc.sum(), packed.len() as u32, content.len() as u32].map(u32::to_le_bytes).concat();
+        let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], &sizes, &(name.len() as u16).to_le_bytes()].concat();
+        let place = (file.len() as u32).to_le_bytes();
+        file.extend([b"PK\x03\x04", &common[..], &[0, 0], name.as_bytes(), &packed].concat());
+        directory.extend([b"PK\x01\x02\x14\x00", &common[..], &[0; 12], &place, name.as_bytes()].concat());
+    }
+    let count = (members.len() as u16).to_le_bytes();
+    let (size, place) = ((directory.len() as u32).to_le_bytes(), (file.len() as u32).to_le_bytes());
+    let end = [&b"PK\x05\x06\0\0\0\0"[..], &count, &count, &size, &place, &[0, 0]].concat();
+    [file, directory, end].concat()
 }
 
 fn parquet_files() -> Vec<(Settings, Vec<u8>)> {

@@ -7,8 +7,8 @@
 //! | `parameters` | `[B, d_p]`, NaN where unknown |
 //! | `environment`, `trajectory` | `[B]`, text |
 //!
-//! The attributes `channels` of `tensor` and `names` of `parameters` say what the last axis holds; `units` gives the units. The last three
-//! datasets and the attributes are ours: PDEBench has one set of parameters a file, in its name.
+//! The attributes `channels` of `tensor` and `names` of `parameters` say what the last axis holds; `units` gives the units, and `boundary` of an
+//! axis what lies beyond its ends. The last three datasets and the attributes are ours: PDEBench has one set of parameters a file, in its name.
 //!
 //! Source: M. Takamoto et al., PDEBench, NeurIPS 2022 (datasets and benchmarks). Deviations: double precision; `t-coordinate` holds the times
 //! of the samples and no end.
@@ -21,7 +21,7 @@ use ndarray::{Array1, Array2};
 
 use super::format::{ExportFormat, SplitWriter};
 use crate::dataset::error::Error;
-use crate::dataset::hdf5_store::attributes::{builder, string, text};
+use crate::dataset::hdf5_store::attributes::{BOUNDARY, builder, string, text};
 use crate::dataset::hdf5_store::write::{chunk, write_rows};
 use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT, TRAJECTORY};
@@ -109,7 +109,8 @@ fn lay_out(
     names(&tensor, "channels", &manifest.channels)?;
     coordinate(file, "t", times, &manifest.time_unit)?;
     for (name, axis) in AXES.iter().zip(manifest.grid.iter().flat_map(|grid| &grid.axes)) {
-        coordinate(file, name, axis.points().collect(), &axis.unit)?;
+        let places = coordinate(file, name, axis.points().collect(), &axis.unit)?;
+        text(&places, BOUNDARY, axis.boundary.name())?;
     }
     let values = Array2::from_shape_fn((index.len(), manifest.parameters.len()), |(b, k)| {
         index[b].parameters[k].unwrap_or(f64::NAN)
@@ -125,9 +126,10 @@ fn lay_out(
     Ok(tensor)
 }
 
-fn coordinate(file: &File, axis: &str, places: Vec<f64>, unit: &str) -> hdf5_metno::Result<()> {
+fn coordinate(file: &File, axis: &str, places: Vec<f64>, unit: &str) -> hdf5_metno::Result<hdf5_metno::Dataset> {
     let coordinate = builder(file).with_data(&Array1::from(places)).create(format!("{axis}-coordinate").as_str())?;
-    text(&coordinate, "units", unit)
+    text(&coordinate, "units", unit)?;
+    Ok(coordinate)
 }
 
 /// The names of `quantities` as the attribute `attribute`, and their units beside it.

@@ -3,6 +3,9 @@
 /// Root attribute that states the format version.
 pub(crate) const FORMAT_ATTRIBUTE: &str = "paramill_format";
 
+/// Attribute of an axis in space: what lies beyond its ends.
+pub(crate) const BOUNDARY: &str = "boundary";
+
 use std::str::FromStr;
 
 use hdf5_metno::plist::dataset_create::AttrCreationOrder;

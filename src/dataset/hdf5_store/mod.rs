@@ -9,7 +9,7 @@
 //! | each parameter | `[B]` | float64, NaN where unknown |
 //! | each channel | `[B, T]`, on a grid `[B, T, n_1, .., n_k]` | float64, NaN where a cell is missing and after a trajectory's end |
 //! | each input | `[B, T]` | float64, NaN after a trajectory's end; its attribute `between` says what it is between two samples |
-//! | each axis of a grid | `[n_i]`, dimension scale | float64: 0, spacing, 2 spacing, .. |
+//! | each axis of a grid | `[n_i]`, dimension scale | float64: start, start + spacing, ..; its attribute `boundary` says what lies beyond its ends |
 //!
 //! If all trajectories have the same times (bit for bit), `time` is a dimension scale `[T]`, and the groups of [`the_well`] stand beside
 //! the variables; without a grid a channel is then `[B, T, 1]`, on the one point of the axis `point`. If not, `sample` is a

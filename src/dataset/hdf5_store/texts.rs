@@ -153,6 +153,15 @@ impl Texts {
         Ok(read)
     }
 
+    /// Reads what these elements refer to in their heap, whatever it is; empty where there is nothing.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub(crate) fn objects(&mut self, range: Range<usize>) -> Result<Vec<Vec<u8>>, Failure> {
+        let elements = self.elements(range)?;
+        elements.into_iter().map(|element| Ok(self.object(element)?.map(<[u8]>::to_vec).unwrap_or_default())).collect()
+    }
+
     fn elements(&mut self, range: Range<usize>) -> Result<Vec<[u8; ELEMENT]>, Failure> {
         let Texts { file, bytes: of_file, elements, .. } = self;
         let size = range.len() * ELEMENT;
@@ -185,25 +194,33 @@ impl Texts {
     }
 
     fn text(&mut self, element: [u8; ELEMENT]) -> Result<Option<String>, Failure> {
-        let [length, low, high, index] = *element.as_chunks().0 else { return Ok(None) };
-        let [length, low, high, index] = [length, low, high, index].map(u32::from_le_bytes);
+        let length = u32::from_le_bytes([element[0], element[1], element[2], element[3]]) as usize;
+        let Some(text) = self.object(element)? else { return Ok(None) };
+        if length > LONGEST {
+            return Err(format!("a text of {length} bytes; expected {LONGEST} at most"));
+        }
+        if text.len() != length {
+            return Err(format!("a text of {length} bytes where its heap holds {}", text.len()));
+        }
+        // A text ends at its first zero byte.
+        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+        str::from_utf8(text).map(|text| Some(text.to_owned())).map_err(|_| "bytes that are not UTF-8".to_owned())
+    }
+
+    /// The bytes that an element refers to; `None` if it refers to none.
+    fn object(&mut self, element: [u8; ELEMENT]) -> Result<Option<&[u8]>, Failure> {
+        let [_, low, high, index] = *element.as_chunks().0 else { return Ok(None) };
+        let [low, high, index] = [low, high, index].map(u32::from_le_bytes);
         let address = u64::from(high) << 32 | u64::from(low);
         if address == 0 {
             return Ok(None);
-        }
-        if length as usize > LONGEST {
-            return Err(format!("a text of {length} bytes; expected {LONGEST} at most"));
         }
         if self.heap.as_ref().is_none_or(|heap| heap.address != address) {
             self.heap = Some(Heap::read(&self.file, self.bytes, address)?);
         }
         let heap = self.heap.as_ref();
         let object = heap.and_then(|heap| heap.bytes.get(heap.objects.get(&index)?.clone()));
-        let object = object.filter(|object| object.len() == length as usize);
-        let text = object.ok_or_else(|| format!("a text that its heap at byte {address} does not hold"))?;
-        // A text ends at its first zero byte.
-        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
-        str::from_utf8(text).map(|text| Some(text.to_owned())).map_err(|_| "bytes that are not UTF-8".to_owned())
+        object.map(Some).ok_or_else(|| format!("a text that its heap at byte {address} does not hold"))
     }
 }
 

@@ -14,7 +14,7 @@ use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
-use super::attributes::{FORMAT_ATTRIBUTE, builder, string, text};
+use super::attributes::{BOUNDARY, FORMAT_ATTRIBUTE, builder, string, text};
 use super::the_well;
 use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
@@ -144,6 +144,7 @@ impl SplitVariables {
                 Boundary::Replicate => "place on the axis; beyond its ends as at the ends",
             };
             describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, description))?;
+            text(&scale.dataset, BOUNDARY, axis.boundary.name())?;
             scales.push(scale);
         }
         let state = manifest.state_shape();

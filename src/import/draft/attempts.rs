@@ -19,20 +19,31 @@ const NAMED_OF_A_KIND: usize = 3;
 
 /// The first mapping that an import would accept; if there is none, the first with what is wrong with it.
 pub(crate) fn best_mapping(archive: &Archive, file: &SourceFile, roles: &Roles<'_>) -> String {
-    let first = archive.mapping(file, roles, HeldOut::Trajectories, false);
-    if fs::metadata(&file.path).is_ok_and(|metadata| metadata.len() > LARGE) {
+    let mut ways = vec![(HeldOut::Trajectories, false), (HeldOut::Ends, false), (HeldOut::Nothing, false)];
+    if has_inputs(roles) {
+        ways.extend([HeldOut::Trajectories, HeldOut::Ends, HeldOut::Nothing].map(|held_out| (held_out, true)));
+    }
+    let mappings = ways.into_iter().map(|(held_out, extended)| archive.mapping(file, roles, held_out, extended));
+    best(mappings, is_large(&file.path))
+}
+
+/// The first of several mappings that an import would accept; if there is none, the first with what is wrong with it. Nothing is tried where
+/// the archive is too large.
+pub(crate) fn best(mut texts: impl Iterator<Item = String>, is_large: bool) -> String {
+    let first = texts.next().unwrap_or_default();
+    if is_large {
         return format!("# Too large to be tried as a whole: `paramill check` says what is wrong with it.\n{first}");
     }
     let problems = problems_of(&first);
     if problems.is_empty() {
         return first;
     }
-    let mut others = vec![(HeldOut::Ends, false), (HeldOut::Nothing, false)];
-    if has_inputs(roles) {
-        others.extend([HeldOut::Trajectories, HeldOut::Ends, HeldOut::Nothing].map(|held_out| (held_out, true)));
-    }
-    let mut others = others.into_iter().map(|(held_out, extended)| archive.mapping(file, roles, held_out, extended));
-    others.find(|text| problems_of(text).is_empty()).unwrap_or_else(|| with_problems(&first, &problems))
+    texts.find(|text| problems_of(text).is_empty()).unwrap_or_else(|| with_problems(&first, &problems))
+}
+
+/// Whether a file is too large for mappings to be tried on it.
+pub(crate) fn is_large(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.len() > LARGE)
 }
 
 /// What `paramill check` would say of a mapping.

@@ -17,6 +17,7 @@ mod petab;
 mod open;
 mod no_channel;
 mod attempts;
+mod fields;
 mod section;
 
 pub use section::draft;

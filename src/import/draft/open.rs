@@ -31,7 +31,7 @@ pub(crate) struct Opened {
 
 /// The problem with an archive at `path` of which no mapping can be drafted.
 pub(crate) fn no_table(path: &Path, found: &str, remedy: &str) -> Vec<Problem> {
-    let expected = "a table, a folder of tables, or a PEtab problem";
+    let expected = "a table, a folder of tables, a PEtab problem, or fields on a grid";
     vec![Problem::new(Kind::UnreadableFile, found, expected, remedy).file(path)]
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Vec<Problem>> {
         _ => path.to_owned(),
     };
     let name = first.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-    let file = SourceFile { name, path: first, environment: None, trajectory: None };
+    let file = SourceFile::new(name, first);
     if let Some(text) = beginning(&file.path) {
         archive.sniff(&text);
     }
@@ -88,7 +88,7 @@ impl Opened {
     pub(super) fn others(&self) -> impl Iterator<Item = Source> {
         self.others.iter().filter_map(|path| {
             let name = path.display().to_string();
-            let file = SourceFile { name, path: path.clone(), environment: None, trajectory: None };
+            let file = SourceFile::new(name, path);
             Source::open(&file, KEY, self.syntax, &mut Problems::default())
         })
     }

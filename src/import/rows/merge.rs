@@ -310,7 +310,7 @@ mod tests {
     }
 
     fn merged(parts: Vec<Series>, duplicates: Duplicates) -> (Vec<f64>, Vec<f64>, u64, usize) {
-        let file = SourceFile { name: "f".into(), path: "f".into(), environment: None, trajectory: None };
+        let file = SourceFile::new("f", "f");
         let (channels, clock, files) = (&["a", "b"], clock(), [file]);
         let rules = MergeRules {
             disorder: Disorder::Sort,

@@ -54,6 +54,15 @@ impl JsonSchema for Names {
     }
 }
 
+/// What `{NAME}` in a pattern stands for, beside the ids of environments and trajectories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Braces {
+    /// For itself.
+    Text,
+    /// For a value of that name.
+    Value,
+}
+
 /// A condition on a cell: in TOML a value, a list of values, or `{ not = .. }` with either.
 ///
 /// A number matches however the cell writes it.

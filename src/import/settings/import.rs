@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::events::{EqualTimes, EventInput};
+use super::fields::Fields;
+use super::forms::{Braces, Names};
 use super::side_table::{Parameter, SideTable};
 use super::splits::Splits;
 use super::table::Table;
@@ -63,9 +65,14 @@ pub struct Settings {
     pub publication: Publication,
     /// Unit of all times, in UDUNITS spelling.
     pub time_unit: String,
-    /// The files with the trajectories.
+    /// The files with the trajectories, where these are tables.
+    #[serde(default, skip_serializing_if = "Table::is_absent")]
     pub table: Table,
-    /// The columns to read, in the order of the dataset's channels.
+    /// The files with the trajectories, where these are arrays of fields: in place of [[import.table]] and `channels`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
+    /// The columns of tables to read, in the order of the dataset's channels.
+    #[serde(default)]
     pub channels: Vec<Channel>,
     /// Doses, feeds and switching events, as inputs after those among the channels.
     #[serde(default)]
@@ -77,7 +84,7 @@ pub struct Settings {
     /// A table of what is known of each environment.
     #[serde(default)]
     pub side_table: Option<SideTable>,
-    /// The known parameters, computed from the side table.
+    /// The known parameters, computed from the side table, or from what files of fields say of them.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
     /// Which environments are trained on and which are estimated, and which trajectories are held out.
@@ -148,7 +155,18 @@ impl Settings {
 
     /// The channels of the dataset.
     pub(crate) fn state_quantities(&self) -> Vec<Quantity> {
-        self.states().map(|(_, it)| Quantity::new(&it.name, &it.unit, &it.description)).collect()
+        match &self.fields {
+            Some(fields) => fields.quantities(),
+            None => self.states().map(|(_, it)| Quantity::new(&it.name, &it.unit, &it.description)).collect(),
+        }
+    }
+
+    /// The names and patterns of the files with trajectories, what braces in them mean, and the key of that setting.
+    pub(crate) fn files(&self) -> (&Names, Braces, &'static str) {
+        match &self.fields {
+            Some(fields) => (&fields.file, Braces::Value, "import.fields.file"),
+            None => (&self.table.file, Braces::Text, "import.table.file"),
+        }
     }
 
     /// The parameters of the dataset.

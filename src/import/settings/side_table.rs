@@ -48,5 +48,9 @@ pub struct Parameter {
     /// `sqrt`, `exp`, `ln`, `log10`, `abs`, `min(a, b)`.
     ///
     /// A column whose name is not a plain word is written in braces: `{weight(oz)} * 0.028349523125`.
+    ///
+    /// For fields without a side table, arithmetic over what their files say: values that the pattern of the files names (`{NAME}` in
+    /// `import.fields.file`), attributes (`PATH@NAME` of a group or array), and arrays of one value, or one an environment or trajectory
+    /// (`ARRAY.0` is the first column of `[B, d]`).
     pub expression: String,
 }

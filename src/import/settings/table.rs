@@ -89,6 +89,42 @@ pub struct Table {
     pub duplicates: Duplicates,
 }
 
+impl Table {
+    /// Whether there is none: settings that read no table have this.
+    pub(crate) fn is_absent(&self) -> bool {
+        *self == Table::default()
+    }
+}
+
+impl Default for Table {
+    /// The absent table.
+    fn default() -> Self {
+        Table {
+            file: Names::default(),
+            delimiter: comma(),
+            decimal: point(),
+            comment: None,
+            layout: Layout::default(),
+            environment: Names::default(),
+            trajectory: Names::default(),
+            time: String::new(),
+            time_column_unit: None,
+            time_format: None,
+            time_zone: None,
+            origin: None,
+            split_gap: None,
+            split_length: None,
+            channel: None,
+            value: None,
+            ignored_channels: Vec::new(),
+            rows: BTreeMap::new(),
+            missing: Vec::new(),
+            disorder: Disorder::default(),
+            duplicates: Duplicates::default(),
+        }
+    }
+}
+
 /// The default delimiter.
 pub(crate) fn comma() -> String {
     ",".to_owned()

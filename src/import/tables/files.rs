@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use super::formats;
 use crate::dataset::Parent;
-use crate::import::settings::forms::Names;
+use crate::import::settings::forms::{Braces, Names};
 use crate::problems::{Kind, Problem, Problems, shown, suggestion};
 
 const ENVIRONMENT: &str = "{environment}";
@@ -22,9 +22,22 @@ pub(crate) struct SourceFile {
     /// Ids taken from its name by the pattern.
     pub environment: Option<String>,
     pub trajectory: Option<String>,
+    /// What stands in its name for each other `{NAME}` of a pattern of files of fields.
+    pub captured: BTreeMap<String, String>,
 }
 
 impl SourceFile {
+    /// The file of that name at `path`, which tells no ids.
+    pub(crate) fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        SourceFile {
+            name: name.into(),
+            path: path.into(),
+            environment: None,
+            trajectory: None,
+            captured: BTreeMap::new(),
+        }
+    }
+
     /// The name without folders and extensions.
     pub(crate) fn stem(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
@@ -59,13 +72,24 @@ pub(crate) fn ids_in(name: &str) -> (usize, usize) {
 /// The files in `directory` that `names` name or match, each pattern's in the order of their names; reports names without a file, and files
 /// named twice. `key` is the setting that names them.
 pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Problems) -> Vec<SourceFile> {
+    find_with(directory, names, Braces::Text, key, problems)
+}
+
+/// As [`find`].
+pub(crate) fn find_with(
+    directory: &Path,
+    names: &Names,
+    braces: Braces,
+    key: &str,
+    problems: &mut Problems,
+) -> Vec<SourceFile> {
     let mut files: Vec<SourceFile> = Vec::new();
     let mut met = BTreeMap::new();
     for name in &names.0 {
-        let found = if is_pattern(name) {
-            matching(directory, name, &mut Vec::new())
+        let found = if is_pattern(name) || braces == Braces::Value && name.contains('{') {
+            matching(directory, name, braces, &mut Vec::new())
         } else {
-            vec![SourceFile { name: name.clone(), path: directory.join(name), environment: None, trajectory: None }]
+            vec![SourceFile::new(name, directory.join(name))]
         };
         if found.is_empty() {
             let remedy = if directory.is_dir() {
@@ -93,9 +117,9 @@ pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Pr
 }
 
 /// Warnings of what `names` match but for a name that no setting or table can hold, and that is left out.
-pub(crate) fn passed_over(directory: &Path, names: &Names) -> Vec<Problem> {
+pub(crate) fn passed_over(directory: &Path, names: &Names, braces: Braces) -> Vec<Problem> {
     let mut odd = Vec::new();
-    names.0.iter().filter(|name| is_pattern(name)).for_each(|name| drop(matching(directory, name, &mut odd)));
+    names.0.iter().filter(|name| is_pattern(name)).for_each(|name| drop(matching(directory, name, braces, &mut odd)));
     odd.sort();
     odd.dedup();
     let warning = |path: PathBuf| {
@@ -129,13 +153,12 @@ fn printable_name(name: &OsStr) -> Option<String> {
 }
 
 /// The files whose paths match a pattern, in the order of their names. Those that match but have no printable name go to `odd`.
-fn matching(directory: &Path, pattern: &str, odd: &mut Vec<PathBuf>) -> Vec<SourceFile> {
-    let root = SourceFile { name: String::new(), path: directory.to_owned(), environment: None, trajectory: None };
-    let mut found = vec![root];
+fn matching(directory: &Path, pattern: &str, braces: Braces, odd: &mut Vec<PathBuf>) -> Vec<SourceFile> {
+    let mut found = vec![SourceFile::new("", directory)];
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     for (depth, part) in parts.iter().enumerate() {
         let wants_folder = depth + 1 < parts.len();
-        let tokens = tokens(part);
+        let tokens = tokens(part, braces);
         let mut below = Vec::new();
         for folder in found {
             for (entry, _) in entries(&folder.path).into_iter().filter(|entry| entry.1 == wants_folder) {
@@ -177,9 +200,11 @@ enum Token {
     One,
     Environment,
     Trajectory,
+    /// A value of that name.
+    Value(String),
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
+fn tokens(pattern: &str, braces: Braces) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
@@ -188,6 +213,11 @@ fn tokens(pattern: &str) -> Vec<Token> {
             '?' => (Token::One, 1),
             _ if rest.starts_with(ENVIRONMENT) => (Token::Environment, ENVIRONMENT.len()),
             _ if rest.starts_with(TRAJECTORY) => (Token::Trajectory, TRAJECTORY.len()),
+            '{' if braces == Braces::Value
+                && let Some((name, _)) = rest[1..].split_once('}') =>
+            {
+                (Token::Value(name.to_owned()), name.len() + 2)
+            }
             first => {
                 match tokens.last_mut() {
                     Some(Token::Text(text)) => text.push(first),
@@ -215,7 +245,7 @@ fn fits(tokens: &[Token], name: &[char], file: &mut SourceFile) -> bool {
         }
         Token::One => return !name.is_empty() && fits(rest, &name[1..], file),
         Token::Any => 0,
-        Token::Environment | Token::Trajectory => 1,
+        Token::Environment | Token::Trajectory | Token::Value(_) => 1,
     };
     (shortest..=name.len()).any(|length| {
         let fits = fits(rest, &name[length..], file);
@@ -224,6 +254,7 @@ fn fits(tokens: &[Token], name: &[char], file: &mut SourceFile) -> bool {
             match token {
                 Token::Environment => file.environment = id(),
                 Token::Trajectory => file.trajectory = id(),
+                Token::Value(name) => file.captured.extend(id().map(|value| (name.clone(), value))),
                 _ => {}
             }
         }
@@ -263,16 +294,13 @@ mod tests {
 
     #[test]
     fn a_stem_has_no_endings() {
-        let stem = |name: &str| {
-            let file = SourceFile { name: name.into(), path: PathBuf::new(), environment: None, trajectory: None };
-            file.stem().to_owned()
-        };
+        let stem = |name: &str| SourceFile::new(name, "").stem().to_owned();
         assert_eq!(["a/tank.1.csv.gz", "x.parquet", ".csv"].map(stem), ["tank.1", "x", ".csv"]);
     }
 
     #[test]
     fn a_file_that_cannot_be_digested_is_reported() {
-        let file = SourceFile { name: "a.csv".into(), path: "a.csv".into(), environment: None, trajectory: None };
+        let file = SourceFile::new("a.csv", "a.csv");
         let mut problems = Problems::default();
         assert!(file.parent(Ok("0".to_owned()), &mut problems).is_some() && problems.is_empty());
         assert!(file.parent(Err(io::Error::other("gone")), &mut problems).is_none());

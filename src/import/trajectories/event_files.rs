@@ -59,7 +59,7 @@ impl EventFiles<'_> {
         let (event, table) = (&settings.events[index], &settings.table);
         let key = format!("import.events[{index}]");
         let name = event.file.clone()?;
-        let file = SourceFile { path: directory.join(&name), name, environment: None, trajectory: None };
+        let file = SourceFile::new(&name, directory.join(&name));
         let syntax = Syntax::parse(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
         let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
         let mut units = HeaderUnits { source: &source, warnings, conversions: &mut counts.conversions, problems };

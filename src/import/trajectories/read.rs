@@ -1,19 +1,15 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use super::event_files::EventFiles;
 use super::event_store::EventStore;
 use super::record_reader::RecordReader;
 use super::report::Counts;
-use super::samples::Samples;
-use super::segment::Segment;
+use super::row_records::RowRecords;
+use super::set::{Records, Trajectories};
 use super::split_records::split_records;
-use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::import::rows::bulk::BulkReader;
 use crate::import::rows::columns::{ChannelNames, TableColumns};
@@ -31,91 +27,8 @@ use crate::import::tables::csv::Syntax;
 use crate::import::tables::files;
 use crate::import::tables::files::SourceFile;
 use crate::import::tables::source::Source;
-use crate::problems::{Kind, Problem, Problems, shown};
+use crate::problems::{Kind, Problem, Problems, many, shown};
 use crate::progress::Interrupt;
-
-/// The trajectories of the tables. Their samples are read from the store when they are asked for.
-pub(crate) struct Trajectories {
-    pub segments: Vec<Segment>,
-    /// The files of the tables.
-    pub files: Vec<SourceFile>,
-    pub parents: Vec<Parent>,
-    pub counts: Counts,
-    /// What the user should know though nothing is wrong.
-    pub warnings: Vec<Problem>,
-    store: Store,
-    events: EventStore,
-    clock: Clock,
-    /// The record that was read last, and its samples.
-    last: Option<(usize, Samples)>,
-}
-
-impl Trajectories {
-    /// The id of the environment of a trajectory.
-    pub(crate) fn environment(&self, segment: usize) -> &str {
-        self.store.records[self.segments[segment].record].environment()
-    }
-
-    /// The id of a trajectory.
-    pub(crate) fn id(&self, segment: usize) -> Cow<'_, str> {
-        let segment = &self.segments[segment];
-        segment.id(&self.store.records[segment.record])
-    }
-
-    /// The positions of the trajectories of each environment.
-    pub(crate) fn environments(&self) -> Vec<Range<usize>> {
-        let environment = |segment: &Segment| self.store.records[segment.record].environment();
-        let mut end = 0;
-        let of_one = |segments: &[Segment]| {
-            let start = end;
-            end += segments.len();
-            start..end
-        };
-        self.segments.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
-    }
-
-    /// The lines of the rows of a trajectory's record: by file, the first and the last.
-    ///
-    /// # Errors
-    /// If the temporary file cannot be read.
-    pub(crate) fn lines(&self, segment: usize) -> io::Result<Vec<(&SourceFile, RangeInclusive<u64>)>> {
-        let mut lines: BTreeMap<usize, RangeInclusive<u64>> = BTreeMap::new();
-        for line in self.store.rows(self.segments[segment].record)?.iter().flat_map(|series| series.lines.iter()) {
-            let of_file = lines.entry(line.file()).or_insert(line.line()..=line.line());
-            *of_file = line.line().min(*of_file.start())..=line.line().max(*of_file.end());
-        }
-        Ok(lines.into_iter().map(|(file, lines)| (&self.files[file], lines)).collect())
-    }
-
-    /// Frees the memory of all samples; ids and counts stay.
-    pub(crate) fn forget_samples(&mut self) {
-        self.store.forget_rows();
-    }
-
-    /// The samples of a trajectory.
-    ///
-    /// # Errors
-    /// If the temporary file cannot be read.
-    pub(crate) fn samples(&mut self, settings: &Settings, segment: usize) -> io::Result<Samples> {
-        let Segment { record, samples, .. } = &self.segments[segment];
-        let last = self.last.take().filter(|last| last.0 == *record);
-        let all = match last {
-            Some((_, all)) => all,
-            None => {
-                let reader = RecordReader { settings, files: &self.files, clock: &self.clock, events: &self.events };
-                // Counts and problems were reported when the record was split.
-                let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
-                reader.samples(&self.store, *record, "", &mut counts, &mut problems)?
-            }
-        };
-        if *samples == (0..all.times.len()) {
-            return Ok(all); // no second copy of a long record
-        }
-        let part = all.part(samples.clone());
-        self.last = Some((*record, all));
-        Ok(part)
-    }
-}
 
 /// Reads the tables whose files are wanted by name, with so many bytes of rows in memory; `None` if a file or a column is missing, or there are no rows.
 pub(crate) fn read(
@@ -195,7 +108,18 @@ pub(crate) fn read(
         let problem = Problem::new(Kind::TimeStamp, shown(short), "hours, minutes and seconds", remedy);
         problem.file(&files[0].path).setting("import.table.time")
     }));
-    Some(Trajectories { segments, files, parents, counts, warnings, store, events, clock, last: None })
+    let records = Records::Rows(Box::new(RowRecords { store, events, clock, last: None }));
+    Some(Trajectories {
+        segments,
+        files,
+        parents,
+        grid: None,
+        parameters: BTreeMap::new(),
+        notes: vec![format!("{} read", many(counts.rows, "row"))],
+        treatments: counts.report(settings),
+        warnings,
+        records,
+    })
 }
 
 /// The problems with inputs that no row is an event of.

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 
 use super::samples::Samples;
 use crate::import::rows::source_lines::SourceLine;
-use crate::import::rows::store::StoredRecord;
 use crate::schema::start_of;
 
 /// Ends the id of a trajectory that is the held-out end of another.
@@ -60,13 +59,13 @@ impl Segment {
         }
     }
 
-    /// The id of the trajectory; `record` is that of the segment.
-    pub(crate) fn id<'a>(&self, record: &'a StoredRecord) -> Cow<'a, str> {
+    /// The id of the trajectory; `record` is the id of the segment's record.
+    pub(crate) fn id<'a>(&self, record: &'a str) -> Cow<'a, str> {
         let end = if self.part.is_end { END_SUFFIX } else { "" };
         match (self.part.number, end) {
-            (0, "") => record.trajectory().into(),
-            (0, end) => format!("{}{end}", record.trajectory()).into(),
-            (number, end) => format!("{}.{number}{end}", record.trajectory()).into(),
+            (0, "") => record.into(),
+            (0, end) => format!("{record}{end}").into(),
+            (number, end) => format!("{record}.{number}{end}").into(),
         }
     }
 

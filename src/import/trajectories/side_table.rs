@@ -35,8 +35,7 @@ pub(crate) fn read(
     problems: &mut Problems,
 ) -> Option<KnownParameters> {
     let syntax = Syntax::parse(&side.delimiter, None)?;
-    let file =
-        SourceFile { name: side.file.clone(), path: directory.join(&side.file), environment: None, trajectory: None };
+    let file = SourceFile::new(&side.file, directory.join(&side.file));
     let mut source = Source::open(&file, "import.side_table.file", syntax, problems)?;
     let notation = Notation::new(&side.decimal, &side.unknown);
     let formulas: Vec<Option<Formula>> =

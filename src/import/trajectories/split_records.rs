@@ -47,7 +47,7 @@ pub(crate) fn split_records(
     }
     let record = |segment: &Segment| &store.records[segment.record];
     for of_one in segments.chunk_by_mut(|a, b| record(a).environment() == record(b).environment()) {
-        of_one.sort_by_cached_key(|segment| segment.id(record(segment)).into_owned());
+        of_one.sort_by_cached_key(|segment| segment.id(record(segment).trajectory()).into_owned());
         problems.extend(of_one.windows(2).filter_map(|pair| repeated_id(&pair[0], &pair[1], record)));
     }
     if !any_broken && !problems.has(&[Kind::InputSpan]) {
@@ -62,8 +62,8 @@ fn repeated_id<'a>(
     second: &Segment,
     record: impl Fn(&Segment) -> &'a StoredRecord,
 ) -> Option<Problem> {
-    let id = second.id(record(second));
-    if first.id(record(first)) != id {
+    let id = second.id(record(second).trajectory());
+    if first.id(record(first).trajectory()) != id {
         return None;
     }
     let whose = whose(record(if first.is_part() { first } else { second }));
@@ -160,7 +160,7 @@ fn cut(times: &[f64], gap: Option<f64>, length: Option<f64>, counts: &mut Counts
 }
 
 /// The share of each trajectory of an environment that is cut off its end and held out as a trajectory of its own.
-fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
+pub(crate) fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
     if splits.calibrate.iter().any(|id| id == environment) {
         return None;
     }

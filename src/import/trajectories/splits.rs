@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::read::Trajectories;
 use super::segment::END_SUFFIX;
+use super::set::Trajectories;
 use crate::import::settings::{Selection, Settings, Splits};
 use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
 use crate::random::Stream;
@@ -29,7 +29,11 @@ pub(crate) fn assign(
             if environments.binary_search_by(|of_one| id(of_one).cmp(environment)).is_err() {
                 let found = format!("no environment {}", shown(environment));
                 let remedy = suggestion(environment, environments.iter().map(id));
-                let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
+                let expected = match settings.fields {
+                    Some(_) => "an environment of the files",
+                    None => "an environment of the table",
+                };
+                let problem = Problem::new(Kind::UnknownEnvironment, found, expected, remedy);
                 problems.push(problem.setting(format!("import.splits.{key}[{index}]")));
             }
         }

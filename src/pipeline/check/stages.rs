@@ -90,7 +90,7 @@ impl Foreseen {
     fn new(settings: &Settings) -> Option<Foreseen> {
         match (&settings.generate, &settings.import) {
             (Some(generate), _) => Foreseen::simulated(generate),
-            (None, Some(import)) => Some(Foreseen::imported(import)),
+            (None, Some(import)) => Foreseen::imported(import),
             (None, None) => None,
         }
     }
@@ -116,14 +116,20 @@ impl Foreseen {
         })
     }
 
-    fn imported(settings: &import::Settings) -> Foreseen {
+    /// `None` if the files of fields do not tell their grid.
+    fn imported(settings: &import::Settings) -> Option<Foreseen> {
+        let grid = import::grid(settings, Path::new(""));
+        if settings.fields.is_some() && grid.is_none() {
+            return None;
+        }
         let quantities = Quantities {
             time_unit: settings.time_unit.clone(),
             channels: settings.state_quantities(),
             inputs: settings.inputs().map(|input| input.quantity).collect(),
             parameters: settings.parameter_quantities(),
         };
-        Foreseen { state: StateShape::new(quantities.channels.len(), None), quantities, training: None }
+        let state = StateShape::new(quantities.channels.len(), grid.as_ref());
+        Some(Foreseen { state, quantities, training: None })
     }
 
     fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use hdf5_metno::dataset::FillValue;
 use hdf5_metno::types::{FixedAscii, FixedUnicode, FloatSize, IntSize, TypeDescriptor};
-use hdf5_metno::{Attribute, Dataset};
+use hdf5_metno::{Attribute, Dataset, File};
 
 use super::since::Since;
 use crate::dataset::Texts;
@@ -72,16 +72,26 @@ impl Coding {
         self.scale * stored + self.offset
     }
 
+    /// The date from which the values count, if they are times.
+    pub(crate) fn since(&self) -> Option<Since> {
+        self.since
+    }
+
+    /// Decodes stored numbers in place; those of times since a date keep its unit.
+    pub(crate) fn decode(&self, numbers: &mut [f64]) {
+        if *self != Coding::default() {
+            for number in numbers {
+                *number = if self.is_missing(*number) { f64::NAN } else { self.scaled(*number) };
+            }
+        }
+    }
+
     /// Decodes stored numbers.
     ///
     /// # Errors
     /// If one is a time outside the representable range.
     pub(super) fn column(&self, mut numbers: Vec<f64>) -> Result<Column, Failure> {
-        if *self != Coding::default() {
-            for number in &mut numbers {
-                *number = if self.is_missing(*number) { f64::NAN } else { self.scaled(*number) };
-            }
-        }
+        self.decode(&mut numbers);
         match &self.since {
             Some(since) => {
                 Ok(Column::Instants(numbers.into_iter().map(|number| since.instant(number)).collect::<Result<_, _>>()?))
@@ -218,30 +228,44 @@ impl Reader<'_> {
 
     fn text(&self, name: &str) -> Result<Option<String>, String> {
         let Some(attribute) = self.attribute(name) else { return Ok(None) };
-        let unread = || format!("with a `{name}` that is not a text");
-        if attribute.size() != 1 {
-            return Err(unread());
+        let file = self.variable.file().map_err(|error| error.to_string())?;
+        let texts = texts_of(self.path, &file, &attribute);
+        match texts.map_err(|found| format!("with a `{name}` that cannot be read: {found}"))?.as_deref() {
+            Some([text]) => Ok(Some(text.clone())),
+            // Our exports for PDEBench have the unit of each channel of an array.
+            Some([_, _, ..]) if name == "units" => Ok(None),
+            _ => Err(format!("with a `{name}` that is not a text")),
         }
-        let kind = attribute.dtype().and_then(|kind| kind.to_descriptor()).map_err(|_| unread())?;
-        let first = |bytes: Option<&[u8]>| bytes.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
-        let text = match kind {
-            TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length) if length > LONGEST_TEXT => None,
-            TypeDescriptor::FixedAscii(_) => {
-                first(attribute.read_raw::<FixedAscii<LONGEST_TEXT>>().ok().as_ref().map(|texts| texts[0].as_bytes()))
-            }
-            TypeDescriptor::FixedUnicode(_) => {
-                first(attribute.read_raw::<FixedUnicode<LONGEST_TEXT>>().ok().as_ref().map(|texts| texts[0].as_bytes()))
-            }
-            TypeDescriptor::VarLenAscii | TypeDescriptor::VarLenUnicode => {
-                let file = self.variable.file().map_err(|error| error.to_string())?;
-                let texts = Texts::of_attribute(self.path, &file, &attribute).and_then(|mut texts| texts.read(0..1));
-                let texts = texts.map_err(|found| format!("with a `{name}` that cannot be read: {found}"))?.texts;
-                Some(texts.into_iter().next().unwrap_or_default())
-            }
-            _ => None,
-        };
-        text.map(Some).ok_or_else(unread)
     }
+}
+
+/// The texts of an attribute of an object in `file`, which is at `path`; `None` if it holds none, or none that can be read.
+///
+/// # Errors
+/// If their storage is damaged.
+pub(crate) fn texts_of(path: &Path, file: &File, attribute: &Attribute) -> Result<Option<Vec<String>>, String> {
+    let kind = attribute.dtype().and_then(|kind| kind.to_descriptor());
+    if attribute.size() > MOST_VALUES {
+        return Ok(None);
+    }
+    let owned = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    Ok(match kind {
+        Ok(TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length)) if length > LONGEST_TEXT => None,
+        Ok(TypeDescriptor::FixedAscii(_)) => {
+            let texts = attribute.read_raw::<FixedAscii<LONGEST_TEXT>>().ok();
+            texts.and_then(|texts| texts.iter().map(|text| owned(text.as_bytes())).collect())
+        }
+        Ok(TypeDescriptor::FixedUnicode(_)) => {
+            let texts = attribute.read_raw::<FixedUnicode<LONGEST_TEXT>>().ok();
+            texts.and_then(|texts| texts.iter().map(|text| owned(text.as_bytes())).collect())
+        }
+        Ok(TypeDescriptor::VarLenAscii | TypeDescriptor::VarLenUnicode) => {
+            let read = Texts::of_attribute(path, file, attribute)?.read(0..attribute.size())?;
+            let text = |place: Option<usize>| place.map_or(String::new(), |place| read.texts[place].clone());
+            Some(read.places.iter().copied().map(text).collect())
+        }
+        _ => None,
+    })
 }
 
 /// Whether a variable of netCDF is a dimension without coordinates.

@@ -109,7 +109,10 @@ fn pde_bench(path: &Path, file: &File) -> Result<Tables, Refusal> {
 /// The refusal of a field over space.
 fn on_a_grid(name: &str, variable: &Dataset) -> Refusal {
     let shape = variable.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
-    (format!("`{name}` of {shape} values: a field on a grid, which cannot be imported"), EXPORT)
+    (
+        format!("`{name}` of {shape} values: a field on a grid, which is no table"),
+        "read it by [import.fields] in place of [import.table]",
+    )
 }
 
 /// Whether a shape is `[rows, samples, 1, ..]`.

@@ -9,12 +9,14 @@
 //! | PDEBench | ids `[B]` or (0, 1, ..); `time`, of `t-coordinate`; `tensor` `[B, T]`, or `tensor.0`, .. of `[B, T, C]` |
 //! | any other | variables and members of tables, see [`generic`] |
 
-mod since;
-mod attributes;
+pub(crate) mod since;
+pub(crate) mod attributes;
 mod values;
 mod variables;
 mod layouts;
 mod generic;
 mod open;
 
-pub(crate) use open::FORMAT;
+#[cfg(test)]
+pub(crate) use open::SIGNATURE;
+pub(crate) use open::{FORMAT, is_hdf5};

@@ -13,7 +13,8 @@ use crate::import::tables::format::Format;
 
 /// Offsets at which a file may begin: a user block may precede it, as in files of MATLAB.
 const BEGINNINGS: [usize; 4] = [0, 512, 1024, 2048];
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// The first bytes of a file, or of what follows its user block.
+pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// HDF5 files of any layout.
 pub(crate) const FORMAT: Format = Format {
@@ -26,7 +27,7 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// Whether a file that begins with `head` is an HDF5 file.
-fn is_hdf5(head: &[u8]) -> bool {
+pub(crate) fn is_hdf5(head: &[u8]) -> bool {
     BEGINNINGS.iter().any(|&at| head.get(at..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
 }
 

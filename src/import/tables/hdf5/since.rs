@@ -51,7 +51,7 @@ impl Since {
     ///
     /// # Errors
     /// If it does not fit.
-    pub(super) fn instant(&self, number: f64) -> Result<Option<i64>, Failure> {
+    pub(crate) fn instant(&self, number: f64) -> Result<Option<i64>, Failure> {
         if number.is_nan() {
             return Ok(None);
         }
