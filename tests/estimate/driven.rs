@@ -246,8 +246,8 @@ fn a_model_without_a_place_for_inputs_is_refused() {
     for kind in ["convnet", "fno"] {
         let settings = train_settings(&format!("model = {{ kind = \"{kind}\" }}"));
         let error = trained(&settings, &dataset, &root.path().join("model")).err().unwrap().to_string();
-        let part = "train.model is for fields without inputs, which it has no place for; found 2 inputs";
-        assert!(error.contains(part), "{error}");
+        let part = format!("train.model: found \"{kind}\" for states with 2 inputs; expected fields without inputs");
+        assert!(error.contains(&part), "{error}");
     }
 }
 
