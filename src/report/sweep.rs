@@ -317,7 +317,7 @@ impl SweepResults {
             labels.len()
         });
         if let Some(count) = seeds.filter(|count| *count > 1) {
-            remarks.push(format!("mean ± standard deviation over {count} seeds"));
+            remarks.push(format!("mean ± standard deviation over {count} seeds, or those of them that were run"));
         }
         let mut machines: Vec<String> = self
             .cells
