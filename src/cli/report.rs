@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use super::output::print;
 use super::report_arguments::Report;
-use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::pipeline::{Built, Error, Locations, Options, Plan, Sweep};
 use crate::report::CellState;
 
@@ -22,9 +21,7 @@ pub(crate) fn report(command: &Report) -> Result<u8, Error> {
         match Sweep::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)? {
             Some(sweep) => {
                 // As the cells stand now, which may have been run one by one.
-                let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
-                let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 };
-                let results = sweep.results(&Built, &options);
+                let results = sweep.results(&Built, &Options::of_a_look());
                 let directory = sweep.report_directory();
                 if results.count(CellState::Done) > 0 || directory.exists() {
                     sweep.write_results(&results)?;

@@ -70,7 +70,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     terminal.ended(&format!("{}: ended with exit code {} after {took}", plan.name, recorded.exit_code()));
     let outcome = recorded.result?;
     let summary = read_summary(&plan).filter(|_| outcome.is_reported());
-    let report = plan.report_directory().join("index.html");
+    let report = Some(plan.report_directory().join("index.html")).filter(|page| outcome.is_reported() && page.exists());
     if command.json {
         print_json(&json!({
             "pipeline": plan.name,
@@ -78,7 +78,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "stages": outcome.stages,
             "summary": summary,
             "warnings": terminal.warnings(),
-            "report": (outcome.is_reported() && report.exists()).then_some(&report),
+            "report": report,
             "environments": outcome.environments(),
             "environments_failed": outcome.environments_failed(),
             "statuses": outcome.statuses,
@@ -92,9 +92,9 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             None if outcome.statuses.is_empty() => {}
             None => print(&table(&statuses(&outcome.statuses))),
         }
-        match outcome.is_reported() && report.exists() {
-            true => print(&format!("report: {}\n", report.display())),
-            false => print(&format!("workspace: {}\n", plan.workspace.display())),
+        match &report {
+            Some(report) => print(&format!("report: {}\n", report.display())),
+            None => print(&format!("workspace: {}\n", plan.workspace.display())),
         }
     }
     Ok(outcome.exit_code())

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::output::{complain, error_as_json, print, print_json, table};
 use super::status_arguments::Status as Arguments;
 use super::terminal::duration;
-use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::pipeline::{
     Built, Error, Locations, Options, Plan, Progress, StageShards, StageStatus, State, Status, Sweep, as_ranges,
     status as stand,
@@ -55,8 +54,7 @@ enum Standing {
 
 fn of(file: &Path, command: &Arguments) -> Result<Standing, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
-    let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
-    let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 };
+    let options = Options::of_a_look();
     if let Some(sweep) = Sweep::load(file, &command.set, &locations).map_err(Error::Problems)? {
         return Ok(Standing::Cells(Box::new(sweep.results(&Built, &options))));
     }

@@ -18,7 +18,7 @@ use super::record::Record;
 use super::stage::Stage;
 use super::{finished, generations, room, versions};
 use crate::atomic;
-use crate::engine::Compute;
+use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::Status;
 use crate::progress::{Event, Run};
 use crate::schema::TOOL;
@@ -92,6 +92,12 @@ impl Outcome {
 }
 
 impl Options {
+    /// Those of a look at what a run of every stage would do, with which nothing is run.
+    pub fn of_a_look() -> Self {
+        let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
+        Options { stages: Vec::new(), force: Vec::new(), compute, threads: 1 }
+    }
+
     fn names(&self, stage: Stage) -> bool {
         self.stages.contains(&stage) || self.force.contains(&stage)
     }
