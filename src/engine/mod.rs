@@ -11,6 +11,7 @@
 //! with respect to them.
 
 mod batch;
+mod resident;
 mod rollouts;
 mod linearised;
 mod device;
@@ -33,6 +34,7 @@ pub use native::Native;
 #[cfg(not(feature = "torch"))]
 use no_torch as torch;
 pub use products::Products;
+pub use resident::{MOST_STEPS, Made, Moved, Objective, Plan, Resident};
 pub use rollouts::{Engine, Jacobian, Tangents, Wrt, sum_of_squares};
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};
 pub use torch::HAS_TORCH;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::batch::Batch;
+use super::resident::{Objective, Resident};
 
 /// Computes rollouts of a dynamics model with given weights.
 pub trait Engine: Send + Sync {
@@ -48,6 +49,11 @@ pub trait Engine: Send + Sync {
     /// Number of environments to pass to [`Tangents::roll_out`] at once; constant, so that results do not depend on how
     /// many there are in all.
     fn environments_per_batch(&self) -> usize;
+
+    /// Training that stays on the device, if this engine makes steps by itself.
+    fn resident<'a>(&'a self, _objective: &Objective) -> Option<Box<dyn Resident + 'a>> {
+        None
+    }
 
     /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`. Where weights are not affine in the
     /// context, [`Linearised`](super::Linearised) makes a basis for each.

@@ -15,6 +15,7 @@
 
 use std::ops::Range;
 
+use super::places::{Locality, Places};
 use super::rule::Rule;
 use super::shared_tensor::SharedTensor;
 use crate::models::{AdaptedLayers, Layout};
@@ -95,6 +96,18 @@ impl Rule for CaviaConcat {
 
     fn is_affine(&self) -> bool {
         true
+    }
+
+    fn places(&self, weights: usize) -> Option<Places> {
+        let (bias, count) = (&self.bias, self.bias.len());
+        let column = |k: usize| (0..weights).map(move |p| bias.contains(&p).then(|| weights + k * count + p - bias.start));
+        Some(Places {
+            constants: (0..weights).map(Some).collect(),
+            columns: (0..self.context_dimension).flat_map(column).collect(),
+            owned: Vec::new(),
+            starts: Vec::new(),
+            locality: Locality::None,
+        })
     }
 
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {

@@ -13,20 +13,11 @@
 
 use std::ops::Range;
 
+use super::places::{Locality, Places};
 use super::rule::{GramProduct, Rule};
 use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
-
-/// The locality penalty on `W`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Locality {
-    None,
-    /// The sum of the norms of its rows.
-    RowNorms,
-    /// Its squared norm.
-    Squares,
-}
 
 /// CoDA with one of its penalties.
 pub(super) struct Coda {
@@ -138,6 +129,17 @@ impl Rule for Coda {
 
     fn is_affine(&self) -> bool {
         true
+    }
+
+    fn places(&self, weights: usize) -> Option<Places> {
+        let column = |k: usize| (0..weights).map(move |p| self.adapted.contains(&p).then_some(k * weights + p));
+        Some(Places {
+            constants: (0..weights).map(Some).collect(),
+            columns: (1..=self.context_dimension).flat_map(column).collect(),
+            owned: Vec::new(),
+            starts: Vec::new(),
+            locality: self.locality,
+        })
     }
 
     fn gram_products(&self, contexts: &[f64], shares: &[f64]) -> Option<Vec<GramProduct>> {

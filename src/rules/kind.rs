@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cavia_concat::CaviaConcat;
 use super::cavia_film::CaviaFilm;
-use super::coda::{Coda, Locality};
+use super::coda::Coda;
 use super::geps::Geps;
 use super::meta_sgd::MetaSgd;
+use super::places::Locality;
 use super::rule::Rule;
 use super::{anil, erm, leads, maml, multi_task, ncf};
 use crate::models;

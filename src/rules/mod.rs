@@ -5,6 +5,7 @@
 
 mod shared_tensor;
 mod context_fit;
+mod places;
 mod rule;
 mod environments;
 mod restricted;
@@ -25,6 +26,7 @@ mod kind;
 pub use context_fit::ContextFit;
 pub use environments::{decode_all, pull_back_all};
 pub use kind::{Kind, MOST_DIMENSIONS, Shape};
+pub use places::{Locality, Places};
 pub use restricted::Restricted;
 pub use rule::{GramProduct, Rule};
 pub use shared_tensor::SharedTensor;

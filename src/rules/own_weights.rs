@@ -8,6 +8,7 @@
 //! those of the owned ones. A weight may be both, and is their sum; one that is neither is zero.
 
 use super::context_fit::ContextFit;
+use super::places::{Locality, Places};
 use super::rule::Rule;
 use super::shared_tensor::SharedTensor;
 use crate::models::{Block, Layout};
@@ -98,6 +99,15 @@ impl Rule for OwnWeights {
 
     fn is_affine(&self) -> bool {
         true
+    }
+
+    fn places(&self, weights: usize) -> Option<Places> {
+        let (mut constants, mut owned, mut starts) = (vec![None; weights], vec![None; weights], vec![0.0; weights]);
+        self.shared.iter().enumerate().for_each(|(i, &p)| constants[p] = Some(i));
+        for (i, (&p, start)) in self.owned.iter().zip(&self.start).enumerate() {
+            (owned[p], starts[p]) = (Some(i), *start);
+        }
+        Some(Places { constants, columns: Vec::new(), owned, starts, locality: Locality::None })
     }
 
     fn context_fit(&self) -> ContextFit {

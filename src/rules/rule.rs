@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::context_fit::ContextFit;
+use super::places::Places;
 use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
@@ -88,6 +89,11 @@ pub trait Rule: Send + Sync {
     /// [`linearise`](Rule::linearise) returns at zero. Many environments can then be rolled out from one basis.
     fn is_affine(&self) -> bool {
         false
+    }
+
+    /// Where each of the `P = weights` finds its values, if all are sums of them.
+    fn places(&self, _weights: usize) -> Option<Places> {
+        None
     }
 
     /// The weights at a context, followed by their tangents with respect to it: `[1 + d, P]`.

@@ -21,5 +21,6 @@ pub(crate) fn engine(
     precision: Precision,
 ) -> Option<Box<dyn Engine>> {
     let model = models::tensors::build(model, state, inputs);
-    Some(Box::new(Torch::new(model, method, device, precision, !state.space.is_empty())))
+    let engine = Torch::new(model, method, device, precision, !state.space.is_empty());
+    Some(Box::new(engine.for_states(state.size())))
 }

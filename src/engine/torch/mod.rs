@@ -3,6 +3,10 @@
 
 mod threads;
 mod cuda;
+mod graph;
+mod integrator;
+mod recordings;
+mod resident;
 mod rollout;
 mod build;
 
