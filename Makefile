@@ -5,6 +5,7 @@
 # make test-faults  a fault at every single operation on the disk, of which make test takes a sample
 # make test-slurm   shards on Slurm itself: installs it (Debian, as root), three nodes on this machine, with nodes lost and jobs killed
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
+# make test-gpu     what stays on a CUDA device, held against the CPU      make bench-gpu   how fast it is there; fills docs/studies/gpu.md
 # make results      RESULTS.md anew from the files in results/
 # make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
@@ -12,11 +13,12 @@
 # environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-light demo build build-light test test-light test-faults test-slurm lint bench results schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light test-faults test-slurm test-gpu lint bench bench-gpu results schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 TORCH := 2.11.0
+CUDA_HEADERS := nvidia-cuda-crt==13.0.88
 # Its loader alone is tested, with the torch of libtorch: its own requirements would bring torch with CUDA once more.
 THE_WELL := 1.2.0
 PIP := python3 -m pip --disable-pip-version-check
@@ -46,7 +48,7 @@ endef
 help:
 	@sed -n 's/^# \?//; 1,/^$$/p' Makefile
 
-setup: setup-light .tools/torch-$(TORCH)-$(CUDA)
+setup: setup-light .tools/torch-$(TORCH)-$(CUDA) .tools/cuda-headers/$(CUDA_HEADERS)
 
 setup-light: .tools/bin/cmake
 
@@ -60,6 +62,13 @@ setup-light: .tools/bin/cmake
 	@ln -sfn ../../torch/torch/lib/libtorch_cpu.so .tools/libtorch/lib/libtorch.so
 	@ln -sfn ../../torch/torch/lib/libc10.so .tools/libtorch/lib/libc10.so
 	@echo $(TORCH) > .tools/libtorch/build-version
+	@touch $@
+
+# What of CUDA's headers does not come with libtorch: CUDA graphs are recorded by a few lines of C++.
+.tools/cuda-headers/$(CUDA_HEADERS):
+	@echo "fetching headers of CUDA into .tools/"
+	@rm -rf .tools/cuda-headers
+	@$(PIP) $(PIP_INSTALL) --no-deps --target .tools/cuda-headers $(CUDA_HEADERS)
 	@touch $@
 
 # What builds HDF5: the machine's own cmake if it will do.
@@ -128,6 +137,12 @@ test-slurm: build
 
 bench: build .tools/peers/ready
 	cargo bench --locked
+
+test-gpu: setup
+	cargo test --release --locked --test device -- --include-ignored
+
+bench-gpu: build .tools/peers/ready
+	python3 benches/gpu/bench.py
 
 results: build
 	target/release/paramill results results/*.json > RESULTS.md

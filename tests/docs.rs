@@ -217,6 +217,18 @@ fn the_results_are_those_of_the_files_beside_them() {
     }
 }
 
+/// What was measured on a GPU, or that it was not.
+#[test]
+fn the_page_of_the_gpu_is_the_one_that_its_figures_make() {
+    let output = Command::new("python3").arg(root().join("benches/gpu/page.py")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let stored = read(&root().join("docs/studies/gpu.md"));
+    assert!(
+        String::from_utf8(output.stdout).unwrap() == stored,
+        "docs/studies/gpu.md is out of date: python3 benches/gpu/page.py > docs/studies/gpu.md"
+    );
+}
+
 #[test]
 fn the_page_of_estimates_has_every_status_and_that_of_files_the_format() {
     let page = read(&root().join("docs/reference/estimates.md"));

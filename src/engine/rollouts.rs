@@ -46,7 +46,7 @@ pub trait Engine: Send + Sync {
         jacobian
     }
 
-    /// Number of environments to pass to [`Tangents::roll_out`] at once; constant, so that results do not depend on how
+    /// Number of environments to pass to [`Tangents::roll_out`] at once; constant, and on the CPU so small that results do not depend on how
     /// many there are in all.
     fn environments_per_batch(&self) -> usize;
 

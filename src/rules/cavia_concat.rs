@@ -100,7 +100,8 @@ impl Rule for CaviaConcat {
 
     fn places(&self, weights: usize) -> Option<Places> {
         let (bias, count) = (&self.bias, self.bias.len());
-        let column = |k: usize| (0..weights).map(move |p| bias.contains(&p).then(|| weights + k * count + p - bias.start));
+        let column =
+            |k: usize| (0..weights).map(move |p| bias.contains(&p).then(|| weights + k * count + p - bias.start));
         Some(Places {
             constants: (0..weights).map(Some).collect(),
             columns: (0..self.context_dimension).flat_map(column).collect(),

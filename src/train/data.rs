@@ -11,6 +11,14 @@ use crate::random::Stream;
 use crate::schema;
 use crate::schema::{Split, Trajectory};
 
+/// A trajectory in a step.
+pub(super) struct Turn {
+    /// Its place among those of its environment.
+    pub place: usize,
+    /// Its row in the split.
+    pub row: usize,
+}
+
 /// A split of the training environments, in memory or read batch by batch.
 ///
 /// A trajectory starts at its first complete sample; one in which no sample follows a complete one is left out.
@@ -185,16 +193,33 @@ impl<'a> SplitData<'a> {
         per_environment: usize,
         restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
     ) -> Result<Batch, Error> {
-        let chosen: Vec<Vec<usize>> = self
-            .rows
-            .iter()
-            .map(|rows| {
-                let count = per_environment.min(rows.len());
-                let first = step.wrapping_mul(count as u64);
-                (0..count as u64).map(|i| rows[(first.wrapping_add(i) % rows.len() as u64) as usize]).collect()
-            })
-            .collect();
+        let turns = self.turns(step, per_environment);
+        let chosen: Vec<Vec<usize>> = turns.iter().map(|of| of.iter().map(|turn| turn.row).collect()).collect();
         self.gather(&chosen, restarts)
+    }
+
+    /// The trajectories of each environment whose turn `step` is.
+    pub(super) fn turns(&self, step: u64, per_environment: usize) -> Vec<Vec<Turn>> {
+        let of_environment = |rows: &Vec<usize>| {
+            let count = per_environment.min(rows.len());
+            let first = step.wrapping_mul(count as u64);
+            let place = |i: u64| (first.wrapping_add(i) % rows.len() as u64) as usize;
+            (0..count as u64).map(place).map(|place| Turn { place, row: rows[place] }).collect()
+        };
+        self.rows.iter().map(of_environment).collect()
+    }
+
+    /// Every trajectory, whole: row `b` of an environment is the one at that place of it.
+    ///
+    /// # Errors
+    /// Any error of reading, where the split is not in memory.
+    pub(super) fn whole(&self) -> Result<Batch, Error> {
+        self.part(0, self.trajectories_per_environment())
+    }
+
+    /// A trajectory of a split that is in memory.
+    pub(super) fn trajectory(&self, turn: &Turn) -> &Trajectory {
+        &self.held.as_ref().expect("the split is in memory")[turn.row]
     }
 
     /// Whole trajectories `first..first + count` of each environment, or those of them that exist.

@@ -8,7 +8,7 @@ use super::error::Error;
 use super::parts::{Cost, Parts};
 use super::settings::{Contexts, Method, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
-use crate::engine::Engine;
+use crate::engine::{Device, Engine};
 use crate::models::Model;
 use crate::problems::many;
 use crate::progress::{Event, Look, Run};
@@ -56,6 +56,8 @@ pub(super) struct Fit<'a> {
     /// Shared values `[S]` of the model that it starts from; drawn where there is none.
     pub start: Option<&'a [f64]>,
     pub engine: &'a dyn Engine,
+    /// Where it computes.
+    pub device: Device,
     /// The same in double precision, for Gauss-Newton.
     pub reference: &'a dyn Engine,
     /// `[E, d]`.
@@ -92,6 +94,7 @@ impl Fit<'_> {
         // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.
         let mut part = Part::of(&state, self.settings);
         part.begin(self.settings, run);
+        let mut ahead = if part == Part::Adam { self.ahead(run)? } else { None };
         let mut checkpoints = Checkpoints::new(self.settings, self.store, state.step);
         let stop_reason = loop {
             if let Some(signal) = run.interrupt.requested() {
@@ -136,7 +139,9 @@ impl Fit<'_> {
                     Outcome::NextStage | Outcome::Interrupted => continue,
                     Outcome::Stationary => break StopReason::Stationary,
                 }
-            } else if !self.step(&mut state)? {
+                // What Adam held on the device is not needed any more.
+                ahead = None;
+            } else if !self.steps(&mut state, ahead.as_mut(), run)? {
                 run.emit(Event::End);
                 // A checkpoint of this very step has the weights that gave the bad loss.
                 let checkpoint = self.store.last_before(state.step)?;
@@ -193,7 +198,7 @@ impl Fit<'_> {
     }
 
     /// One optimiser step. False, and the state unchanged, if the loss or its gradient is not finite.
-    fn step(&self, state: &mut TrainingState) -> Result<bool, Error> {
+    pub(super) fn step(&self, state: &mut TrainingState) -> Result<bool, Error> {
         let settings = self.settings;
         self.assign(state)?;
         let train = self.train_of(state);
@@ -295,7 +300,7 @@ impl Fit<'_> {
     }
 
     /// Adam's learning rate; its last one in the steps that follow.
-    fn learning_rate(&self, step: u64) -> f64 {
+    pub(super) fn learning_rate(&self, step: u64) -> f64 {
         let (start, step) = (self.settings.learning_rate, step.min(self.settings.steps));
         match self.settings.schedule {
             Schedule::Constant => start,

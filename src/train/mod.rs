@@ -7,6 +7,7 @@
 
 mod error;
 mod adam;
+mod steps_on;
 mod settings;
 mod checkpoints;
 mod data;
@@ -18,6 +19,7 @@ mod through_adaptation;
 mod expansion;
 mod descent;
 mod fit;
+mod ahead;
 mod inference;
 mod symmetric;
 mod curvature;
@@ -63,6 +65,7 @@ pub use settings::{
     Choice, Chosen, ContextDimension, Contexts, GaussNewton, Inference, Labels, Method, Pool, Scaling, Schedule,
     Settings, TeacherForcing,
 };
+pub use steps_on::StepsOn;
 pub use warm_start::WarmStart;
 
 use crate::checkpoint;
@@ -256,10 +259,12 @@ pub fn run_from(
             tied_contexts(&environments, context_dimension, settings.tied_deviation).map_err(not_tied)?
         }
     };
+    let method = sizes.method(of_newton);
     // Jacobians are computed row by row, which only the CPU does well.
-    let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
+    let takes_jacobians = of_newton.steps > 0 && method != Method::ConjugateGradients;
+    let of_reference = if takes_jacobians { Compute { device: DeviceChoice::Cpu, ..compute } } else { compute };
     let (reference, _) =
-        on_cpu.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
+        of_reference.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let mut parents = vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }];
     parents.extend(start.map(|start| {
@@ -273,11 +278,12 @@ pub fn run_from(
         start: start.map(|start| start.model.shared.as_slice()),
         seed,
         engine: engine.as_ref(),
+        device,
         reference: reference.as_ref(),
         initial_contexts,
         model: model.as_ref(),
         rule: rule.as_ref(),
-        method: sizes.method(of_newton),
+        method,
         cost: Cost { weights: model.layout().size(), evaluations: of_interval as f64 / state.channels.max(1) as f64 },
         environments: environments.len(),
         train: &train,

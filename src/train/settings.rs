@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::steps_on::StepsOn;
 use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
 use crate::problems::{Kind, Problem, Problems};
 use crate::{models, rules};
@@ -82,6 +83,9 @@ pub struct Settings {
     /// Largest norm of the gradient over everything trained; a longer gradient is scaled down.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub gradient_clip: f64,
+    /// Where steps of Adam are made; where the engine computes on CUDA, there.
+    #[serde(skip_serializing_if = "StepsOn::is_auto")]
+    pub steps_on: StepsOn,
     /// Trajectories of each environment in a batch of Adam; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
@@ -132,6 +136,7 @@ impl Default for Settings {
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
             gradient_clip: 1.0,
+            steps_on: StepsOn::Auto,
             trajectories_per_environment: None,
             teacher_forcing: TeacherForcing::default(),
             gauss_newton: GaussNewton::default(),

@@ -94,9 +94,7 @@ impl Rows {
     /// From such a list.
     pub(super) fn of(tensors: &[Tensor]) -> Self {
         let inputs = match tensors {
-            [_, _, starts, slopes] => {
-                Some(Inputs { starts: starts.shallow_clone(), slopes: slopes.shallow_clone() })
-            }
+            [_, _, starts, slopes] => Some(Inputs { starts: starts.shallow_clone(), slopes: slopes.shallow_clone() }),
             _ => None,
         };
         Rows { initial: tensors[0].shallow_clone(), dt: tensors[1].shallow_clone(), inputs }
@@ -105,8 +103,7 @@ impl Rows {
     /// What `change` makes of each tensor, of which the axes before those of steps, values and inputs are those of rows.
     pub(super) fn map(&self, change: impl Fn(&Tensor) -> Tensor) -> Self {
         let inputs = self.inputs.as_ref();
-        let inputs =
-            inputs.map(|inputs| Inputs { starts: change(&inputs.starts), slopes: change(&inputs.slopes) });
+        let inputs = inputs.map(|inputs| Inputs { starts: change(&inputs.starts), slopes: change(&inputs.slopes) });
         Rows { initial: change(&self.initial), dt: change(&self.dt), inputs }
     }
 

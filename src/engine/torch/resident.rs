@@ -205,7 +205,8 @@ impl Slots {
     fn put(&mut self, plan: &Plan, all_rows: i64) {
         let count = plan.rates.len();
         let power = |t: usize| i32::try_from(plan.first + t as u64).unwrap_or(i32::MAX);
-        let corrections = [BETA_1, BETA_2].map(|beta| (0..count).map(|t| 1.0 - beta.powi(power(t))).collect::<Vec<_>>());
+        let corrections =
+            [BETA_1, BETA_2].map(|beta| (0..count).map(|t| 1.0 - beta.powi(power(t))).collect::<Vec<_>>());
         let [e_b, b] = [self.rows.size()[1], self.restarts.size()[2]];
         let row = |(i, row): (usize, &Option<usize>)| (i as i64 % e_b / b) * all_rows + row.unwrap_or(0) as i64;
         let rows: Vec<i64> = plan.rows.iter().enumerate().map(row).collect();
@@ -261,12 +262,13 @@ impl Step<'_> {
         let columns = self.decoder.columns(&shared);
         let weights = self.decoder.weights(&shared, &contexts, columns.as_ref()).to_kind(self.integrator.kind);
         let loss = self.mean_square(&weights).to_kind(Kind::Double);
+        // Not in place: the loss is read too.
         let mut objective = loss.shallow_clone();
         if let Some(penalty) = columns.as_ref().and_then(|columns| self.decoder.majorizer(columns)) {
-            objective += penalty * self.locality_penalty;
+            objective = objective + penalty * self.locality_penalty;
         }
         if let Some(penalty) = self.context_penalty {
-            objective += contexts.square().sum(None::<Kind>) * penalty;
+            objective = objective + contexts.square().sum(None::<Kind>) * penalty;
         }
         (loss, objective)
     }
@@ -397,7 +399,9 @@ impl Resident for OnDevice<'_> {
             Repeated::Graph(_) => "each step of Adam is one CUDA graph".to_owned(),
             Repeated::Anew(None) => "steps of Adam are planned ahead and made by the engine itself".to_owned(),
             Repeated::Anew(Some(problem)) => {
-                format!("steps of Adam stay on the device, but are sent operation by operation, which is slower: {problem}")
+                format!(
+                    "steps of Adam stay on the device, but are sent operation by operation, which is slower: {problem}"
+                )
             }
         }
     }

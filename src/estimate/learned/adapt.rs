@@ -46,6 +46,8 @@ use crate::rules::{ContextFit, Rule};
 /// Least tolerance of a rough fit.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
+/// Environments of a batch, at least, where the engine takes so many.
+const FEW: usize = 64;
 /// Most training contexts tried as starts by a fit that found no minimum.
 const MOST_STARTS: usize = 8;
 /// Widths of the range of the training contexts beyond it, outside which a fit is tried from other starts too.
@@ -119,7 +121,8 @@ impl<'a> Adapter<'a> {
             let of_model = (rule.as_ref(), self.model.shared.as_slice(), weights);
             return supports.par_iter().map(|support| self.adapt_weights(of_model, support)).collect();
         }
-        let together = self.engine.environments_per_batch();
+        // A large batch is not padded to many times what there is to fit.
+        let together = self.engine.environments_per_batch().min(supports.len().next_power_of_two().max(FEW));
         let tangents = self.model.tangents(self.engine.as_ref());
         let coarse = self.coarse.as_ref().map(|coarse| self.model.tangents(coarse.as_ref()));
         let rough =

@@ -2,6 +2,7 @@
 
 use tch::{Kind, Tensor};
 
+use super::constants::constant;
 use super::model::{Field, TangentField, TensorModel};
 use crate::models::library::Library;
 use crate::models::model::Model;
@@ -77,10 +78,12 @@ impl Library {
                 })),
                 Operator::Waves => {}
                 Operator::SpectralLaplacian | Operator::SpectralGradient | Operator::Velocity => {
-                    for multiplier in operator.multipliers(self.space[0]) {
-                        let factors = Tensor::from_slice(multiplier.as_flattened()).to_device(x.device());
-                        let factors = factors.to_kind(x.kind()).view([space[0], space[1], 2]).view_as_complex();
-                        let spectrum = spectrum.as_ref().expect("one of a spectral operator") * factors;
+                    let multipliers = || operator.multipliers(self.space[0]).concat().as_flattened().to_vec();
+                    let multipliers = constant(operator.name(), self.space[0], x, multipliers);
+                    let multipliers = multipliers.view([-1, space[0], space[1], 2]).view_as_complex();
+                    for field in 0..multipliers.size()[0] {
+                        let spectrum =
+                            spectrum.as_ref().expect("one of a spectral operator") * multipliers.select(0, field);
                         parts.push(spectrum.fft_ifft2(None::<&[i64]>, [-2i64, -1], "backward").real());
                     }
                 }
@@ -93,7 +96,7 @@ impl Library {
             parts.push(x.narrow(-1, c * points, u).reshape(single).expand(fields([-1, u]), false));
         }
         if self.operators.contains(&Operator::Waves) {
-            let waves = Tensor::from_slice(&operator::waves(self.space[0])).to_device(x.device()).to_kind(x.kind());
+            let waves = constant("waves", self.space[0], x, || operator::waves(self.space[0]));
             let waves = waves.view(fields([1, 4]).as_slice()).expand(fields([states, 4]), false);
             parts.push(if is_tangent { waves.zeros_like() } else { waves });
         }
@@ -109,7 +112,7 @@ impl Library {
             return rates.flatten(-2, -1);
         }
         let [n, m] = [self.space[0], self.space[1]].map(|count| count as i64);
-        let kept = Tensor::from_slice(&operator::kept(self.space[0])).to_device(rates.device()).to_kind(rates.kind());
+        let kept = constant("kept", self.space[0], &rates, || operator::kept(self.space[0]));
         let size = rates.size();
         let field = rates.reshape([-1, self.channels as i64, n, m]);
         let spectrum = field.fft_fft2(None::<&[i64]>, [-2i64, -1], "backward") * kept.view([n, m]);

@@ -2,6 +2,7 @@
 //! described in [`super`].
 
 mod model;
+mod constants;
 mod layered;
 mod mlp;
 mod convnet;
