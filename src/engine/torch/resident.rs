@@ -262,14 +262,10 @@ impl Step<'_> {
         let columns = self.decoder.columns(&shared);
         let weights = self.decoder.weights(&shared, &contexts, columns.as_ref()).to_kind(self.integrator.kind);
         let loss = self.mean_square(&weights).to_kind(Kind::Double);
-        // Not in place: the loss is read too.
-        let mut objective = loss.shallow_clone();
-        if let Some(penalty) = columns.as_ref().and_then(|columns| self.decoder.majorizer(columns)) {
-            objective = objective + penalty * self.locality_penalty;
-        }
-        if let Some(penalty) = self.context_penalty {
-            objective = objective + contexts.square().sum(None::<Kind>) * penalty;
-        }
+        let of_columns = columns.as_ref().and_then(|columns| self.decoder.majorizer(columns));
+        let of_contexts = self.context_penalty.map(|penalty| contexts.square().sum(None::<Kind>) * penalty);
+        let penalties = [of_columns.map(|penalty| penalty * self.locality_penalty), of_contexts];
+        let objective = penalties.into_iter().flatten().fold(loss.shallow_clone(), |sum, penalty| &sum + penalty);
         (loss, objective)
     }
 
