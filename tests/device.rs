@@ -137,11 +137,12 @@ fn inputs_and_fields_make_no_difference() {
     settings.insert("system".to_owned(), system.into());
     let driven = generate(root.path(), &toml::to_string(&settings).unwrap());
     assert_agree(&train_settings(SETTINGS), TORCH, &driven, root.path(), 1e-9);
-    let fields = generate(
-        root.path(),
-        &format!("dataset = \"b\"\nsystem = \"gray-scott\"\nrtol = 1e-3\natol = 1e-3\n{}", splits(2)),
-    );
-    let small = SETTINGS.replace("steps = 13", "steps = 4").replace("substeps = 2", "scaling = \"standard\"");
+    let fields =
+        generate(root.path(), &format!("dataset = \"fields\"\nsystem = \"navier-stokes\"\nhorizon = 4\n{}", splits(2)));
+    let small = SETTINGS
+        .replace("steps = 13", "steps = 4")
+        .replace("0.03", "0.003")
+        .replace("substeps = 2", "solver = \"euler\"");
     for network in [
         "{ kind = \"convnet\", layers = 2, width = 4 }",
         "{ kind = \"fno\", layers = 2, width = 4, modes = 3, projection = 5 }",

@@ -27,6 +27,8 @@ SETTINGS = {
     "gs": ["train.contexts=learned", "train.adapted_layers=all"],
     "ns": ["train.contexts=learned", "train.rule=coda-l1", "train.adapted_layers=all", "train.trajectories_per_environment=16"],
 }
+# What steps do not need.
+LEFT_OUT = ["generate.splits.grid.limit=1", "generate.splits.test.trajectories=1", "generate.splits.adapt_test.trajectories=1"]
 
 
 class Busy:
@@ -56,7 +58,7 @@ class Busy:
 def paramill(arguments, workspace, device):
     begin = time.perf_counter()
     command = [PROGRAM, *arguments, "--workspace", workspace, "--device", device]
-    found = subprocess.run(command, capture_output=True, text=True)
+    found = subprocess.run(command, capture_output=True, text=True, cwd=workspace.parent)
     if found.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{found.stderr}")
     return time.perf_counter() - begin, found
@@ -65,27 +67,23 @@ def paramill(arguments, workspace, device):
 def step(name, on, steps, device, place):
     """Milliseconds of a training step, and how busy the device is."""
     pipeline = ROOT / f"pipelines/{name}.toml"
-    settings = [f"train.steps_on={on}", "train.validate_every=1000000", *SETTINGS[name]]
+    settings = [*LEFT_OUT, f"train.steps_on={on}", "train.validate_every=1000000", *SETTINGS[name]]
     walls, busy = [], None
+    few = [word for setting in LEFT_OUT for word in ("--set", setting)]
+    paramill(["run", pipeline, "--stage", "generate", *few], place / name, device)
     for count in (steps, 4 * steps):
-        chosen = [word for setting in [*settings, f"train.steps={count}"] for word in ("--set", quoted(setting))]
+        chosen = [word for setting in [*settings, f"train.steps={count}"] for word in ("--set", setting)]
         with Busy() as busy:
-            wall, _ = paramill(["run", pipeline, "--stage", "train", "--force", *chosen], place / name, device)
+            wall, _ = paramill(["run", pipeline, "--stage", "train", "--force", "train", *chosen], place / name, device)
         walls.append(wall)
     return {"milliseconds": 1e3 * (walls[1] - walls[0]) / (3 * steps), "busy": busy.percent()}
-
-
-def quoted(setting):
-    """A value that is no number as a string of TOML."""
-    key, value = setting.split("=", 1)
-    return setting if value.replace(".", "").isdigit() else f'{key}="{value}"'
 
 
 def whole(name, tiny, device, place):
     """Wall time and figures of a full budget."""
     budget = "tiny" if tiny else "full"
     pipeline = ROOT / f"pipelines/paper/table1-{name}.toml"
-    chosen = ["--set", f'sweep.budget="{budget}"', "--cell", f"{budget}--coda-l1--seed-0"]
+    chosen = ["--set", f"sweep.budget={budget}", "--cell", f"{budget}--coda-l1--seed-0"]
     wall, found = paramill(["run", pipeline, *chosen], place / f"full-{name}", device)
     return {"minutes": wall / 60, "report": found.stdout.strip().splitlines()}
 

@@ -27,7 +27,13 @@ fn open() -> Result<(), String> {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
     // SAFETY: libtorch's own library, which registers its kernels when it is loaded; it is never unloaded.
     let library = unsafe { Library::open(Some("libtorch_cuda.so"), RTLD_NOW | RTLD_GLOBAL) };
-    library.map(std::mem::forget).map_err(|error| error.to_string())
+    library.map(std::mem::forget).map_err(|error| with_causes(&error))
+}
+
+/// An error and what caused it, which tells which file or name was not found.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source()).map(|cause| format!(": {cause}"));
+    std::iter::once(error.to_string()).chain(causes).collect()
 }
 
 /// Why CUDA is unusable although there is a `driver`, if so, given whether libtorch's CUDA part `opened`, how many

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use libloading::os::unix::Library;
 
+use super::cuda::with_causes;
+
 /// The library, if it is part of this build.
 #[cfg(feature = "cuda-graphs")]
 const LIBRARY: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/cuda_graph.so")));
@@ -53,7 +55,8 @@ fn functions() -> Result<&'static Functions, String> {
 
 fn open() -> Result<Functions, String> {
     let bytes = LIBRARY.ok_or("this paramill was built without the feature `cuda-graphs`")?;
-    let said = |error: &dyn std::error::Error| format!("the library that records them does not open ({error})");
+    let said =
+        |error: &dyn std::error::Error| format!("the library that records them does not open ({})", with_causes(error));
     let file = rustix::fs::memfd_create("paramill-cuda-graph", rustix::fs::MemfdFlags::CLOEXEC);
     let mut file = File::from(file.map_err(|error| said(&error))?);
     file.write_all(bytes).map_err(|error| said(&error))?;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tch::Tensor;
 
-use super::graph::{Graph, turn};
+use super::graph::Graph;
 use super::integrator::to_vec;
 
 /// Graphs that are kept, each with the memory of its intermediate tensors.
@@ -39,7 +39,7 @@ struct Recorded {
 
 impl Recordings {
     /// What `operations` make of `inputs`, on the host. On a CUDA device they are recorded when they are called for the second time with
-    /// inputs of these shapes, and repeated from then on; they must take nothing from the host.
+    /// inputs of these shapes, and repeated from then on; they must take nothing from the host, and it is this thread's turn.
     pub(super) fn call(
         &self,
         device: tch::Device,
@@ -49,7 +49,6 @@ impl Recordings {
     ) -> Vec<Vec<f64>> {
         let on_host = |outputs: &[Tensor]| outputs.iter().map(to_vec).collect();
         let tch::Device::Cuda(index) = device else { return on_host(&operations(inputs)) };
-        let _turn = turn(device);
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shapes: Vec<Vec<i64>> = inputs.iter().map(Tensor::size).collect();
         let Some(at) = calls.iter().position(|call| call.name == name && call.shapes == shapes) else {

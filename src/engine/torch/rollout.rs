@@ -99,6 +99,7 @@ impl Torch {
     }
 
     fn predictions(&self, weights: &[f64], batch: &Batch) -> Vec<f64> {
+        let _turn = turn(self.integrator.device);
         let values = vec![self.integrator.weights(weights)];
         let mut found = self.call("predictions", values, batch, |values, rows| {
             tch::no_grad(|| vec![self.integrator.roll_out(&values[0], rows, None)])
@@ -108,6 +109,7 @@ impl Torch {
 
     /// The sum of squared residuals over `count`, and its gradient.
     fn squares_and_gradient(&self, weights: &[f64], batch: &Batch, count: f64) -> (f64, Vec<f64>) {
+        let _turn = turn(self.integrator.device);
         let [targets, mask] = [&batch.targets, &batch.mask].map(|values| self.of_batch(values, batch));
         let values = vec![self.integrator.weights(weights), targets, mask, self.integrator.tensor(&[count], &[])];
         let mut found = self.call("gradient", values, batch, |values, rows| {
@@ -123,6 +125,7 @@ impl Torch {
 
     /// The gradient of `sum u x`.
     fn pulled_back(&self, weights: &[f64], cotangents: &[f64], batch: &Batch) -> Vec<f64> {
+        let _turn = turn(self.integrator.device);
         let values = vec![self.integrator.weights(weights), self.of_batch(cotangents, batch)];
         let mut found = self.call("cotangents", values, batch, |values, rows| {
             let weights = values[0].detach().set_requires_grad(true);
@@ -213,6 +216,7 @@ impl Tangents for TorchTangents<'_> {
     fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b) = (batch.environments, batch.rows);
         let integrator = &self.engine.integrator;
+        let _turn = turn(integrator.device);
         let contexts = integrator.tensor(contexts, &[e, self.d]).repeat_interleave_self_int(b as i64, 0, None);
         let inputs: Vec<Tensor> = [integrator.weights(&self.basis), contexts]
             .into_iter()
