@@ -24,7 +24,7 @@ mod kind;
 
 pub use context_fit::ContextFit;
 pub use environments::{decode_all, pull_back_all};
-pub use kind::{Kind, MOST_DIMENSIONS, Shape};
+pub use kind::{Kind, MOST_DIMENSIONS, SETTINGS_OF_SOME, Shape};
 pub use restricted::Restricted;
 pub use rule::{GramProduct, Rule};
 pub use shared_tensor::SharedTensor;
