@@ -321,6 +321,18 @@ fn settings_that_cannot_be_run_are_refused_with_every_reason() {
     broken.splits.get_mut(&Split::Train).unwrap().limit = Some(2);
     insta::assert_snapshot!("partners", lines(&broken));
 
+    // What calibrates trains nothing; that a grid meets one of the training environments does no harm.
+    let calibrated = |environments: &str| {
+        let split = format!("environments = {environments}\ntrajectories = 1");
+        let mut settings = settings(SETTINGS);
+        settings.splits.insert(Split::Calibrate, toml::from_str(&split).unwrap());
+        lines(&settings)
+    };
+    let refused = calibrated("\"train\"");
+    assert!(refused.contains("splits.calibrate.environments: found 9 of 9 environments that are"), "{refused}");
+    let grid = "{ beta = { from = 0.5, to = 1.1, count = 5 }, delta = { from = 0.5, to = 1.1, count = 5 } }";
+    assert_eq!([calibrated("\"adapt\""), calibrated(grid)], ["", ""]);
+
     let mut alone = settings(SETTINGS);
     alone.splits.remove(&Split::Train);
     insta::assert_snapshot!("no_partner", lines(&alone));

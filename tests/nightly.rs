@@ -168,6 +168,35 @@ fn status_follows_a_training_that_runs_and_one_that_was_killed() {
 }
 
 #[test]
+fn a_failure_is_of_the_settings_that_it_was_met_with() {
+    let pipeline = "seed = 3\n[generate]\ndataset = \"pairs\"\nsystem = \"lotka-volterra\"\n[generate.splits]\n\
+                    train = { environments = \"train\", trajectories = 1, limit = 2 }\n\
+                    validation = { environments = \"train\", trajectories = 1, limit = 2 }\n\
+                    [train]\nsteps = 60\nvalidate_every = 10\nlearning_rate = 1e30\ngauss_newton = { steps = 0 }\n";
+    let root = house(pipeline);
+    let said = run(root.path(), &[], 5);
+    let failed = status(root.path(), &[]);
+    assert_eq!(states(&failed), ["generate current", "train failed"]);
+    let message = failed["stages"][1]["stopped"]["message"].as_str().unwrap();
+    assert!(said.contains(message), "{said}");
+
+    let slower = ["--set", "train.learning_rate=1e-3"];
+    let due = status(root.path(), &slower);
+    assert_eq!(states(&due), ["generate current", "train missing"]);
+    assert_eq!((&due["stages"][1]["stopped"], &due["last_run"]["exit_code"]), (&Value::Null, &json!(5)));
+    let reasons = json!(["not made yet", "settings or inputs have changed since it failed"]);
+    assert_eq!(due["stages"][1]["reasons"], reasons);
+    // So that it is not lost, it stands with the run.
+    let text = |more: &[&str]| stdout(&paramill(root.path(), &[&["status", "pairs.toml"], more].concat()));
+    assert!(text(&slower).lines().any(|line| line.starts_with("last run:") && line.contains(message)));
+    assert_eq!(text(&[]).matches(message).count(), 1);
+    // What runs before it makes other data.
+    let other = status(root.path(), &["--set", "seed=4"]);
+    assert_eq!(states(&other), ["generate due", "train missing"]);
+    assert!(other["stages"][1]["reasons"].to_string().contains("is made anew first"), "{other}");
+}
+
+#[test]
 fn a_run_that_fails_is_known_by_status_record_metrics_and_command() {
     let told = |word: &str| {
         format!(

@@ -22,7 +22,7 @@ use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
-use paramill::rules::{ContextFit, Kind, Restricted, Rule, Shape, decode_all, pull_back_all};
+use paramill::rules::{ContextFit, Kind, Restricted, Rule, SETTINGS_OF_SOME, Shape, decode_all, pull_back_all};
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{
     Contexts, Cost, Curvature, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step,
@@ -82,6 +82,20 @@ fn what_is_dropped_is_zero_and_so_are_the_values_that_made_it() {
     rule.decode(&shared, &[0.3, -2.0], &mut own);
     coda.decode(&shared, &[0.3, -2.0], &mut of_coda);
     assert_eq!(own, of_coda, "the rule itself gives the same then");
+}
+
+/// What a rule has a use for is told by its name; here it is held against what the rule does.
+#[test]
+fn a_rule_heeds_the_settings_of_what_it_has() {
+    for kind in Kind::ALL {
+        let rule = kind.build(&layout(), shape(AdaptedLayers::All));
+        let shared: Vec<f64> = (0..rule.shared_size()).map(|at| 0.1 + at as f64).collect();
+        let has_inner_step = matches!(rule.context_fit(), ContextFit::GradientSteps { .. });
+        let heeds = ["locality_penalty", "inner_rate", "context_penalty"].map(|setting| kind.heeds(setting));
+        let has = [rule.penalty(&shared) > 0.0, has_inner_step, rule.context_size() > 0 && !has_inner_step];
+        assert_eq!(heeds, has, "{kind:?}");
+    }
+    assert!(SETTINGS_OF_SOME.iter().all(|setting| Kind::ALL.iter().any(|kind| !kind.heeds(setting))));
 }
 
 #[test]

@@ -140,6 +140,16 @@ key = "train.learning_rate"
 values = [1e-3, 1e30]
 "#;
     let root = house(&format!("{PAIRS}{diverging}"));
+    let standing = |more: &[&str]| {
+        let status = json(root.path(), &[&["status", "pairs.toml", "--json"], more].concat());
+        let of = |cell: &Value| {
+            let text = |key: &str| cell[key].as_str().unwrap_or_default().to_owned();
+            (text("state"), text("error"), text("reason"))
+        };
+        status["pipelines"][0]["sweep"]["cells"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let never = ("not_run".to_owned(), String::new(), "never run".to_owned());
+    assert_eq!(standing(&[]), [never.clone(), never]);
     let run = json(root.path(), &["run", "pairs.toml", "--json"]);
     assert_eq!(run["exit_code"], 4, "{run:#}");
     let cells = &run["results"]["cells"];
@@ -148,6 +158,22 @@ values = [1e-3, 1e30]
     assert!(cells[1]["figures"].as_object().unwrap().is_empty() && !cells[1]["error"].as_str().unwrap().is_empty());
     // With one of two there is no best.
     assert_eq!(run["best"], Value::Null);
+
+    // The failure is of these settings. With others a run may go well, and what would run is said.
+    let failed = &standing(&[])[1];
+    assert_eq!((failed.0.as_str(), &failed.1), ("failed", &cells[1]["error"].as_str().unwrap().to_owned()));
+    let due = standing(&["--set", "train.steps=90"]);
+    assert!(due.iter().all(|(state, error, _)| state == "not_run" && error.is_empty()), "{due:?}");
+    assert!(due[0].2.starts_with("train: steps: 100 -> 90"), "{due:?}");
+    assert_eq!(due[1].2, "train: not made yet; settings or inputs have changed since it failed");
+    let text = stdout(&paramill(root.path(), &["status", "pairs.toml", "--set", "train.steps=90"]));
+    assert!(text.contains("not run  train: steps: 100 -> 90"), "{text}");
+
+    // What stops a run before its first stage is told too: this cell did not make the dataset, and does not replace it.
+    fs::write(root.path().join("datasets/pairs/hdf5/train.h5"), "damaged").unwrap();
+    let damaged = standing(&[]);
+    assert!(damaged[0].0 == "not_run" && damaged[0].2.contains("generate: replaces datasets/pairs"), "{damaged:?}");
+    assert!(damaged[1].0 == "failed" && damaged[1].1.contains("hdf5/train.h5 with 7 bytes"), "{damaged:?}");
 }
 
 #[test]
@@ -220,6 +246,43 @@ fn what_is_wrong_with_a_sweep_is_said_where_it_stands() {
     assert!(stderr(&predict).contains("paramill status pairs.toml"), "{}", stderr(&predict));
     let unknown = paramill(root.path(), &["run", "pairs.toml", "--cell", "smal--seed-0"]);
     assert!(stderr(&unknown).contains("small--seed-0") && unknown.status.code() == Some(2));
+}
+
+#[test]
+fn a_fault_of_many_cells_is_told_once_and_odd_ranges_have_messages() {
+    let seeds = "[[sweep.over]]\nkey = \"seed\"\nrange = { from = 0, to = 7 }\n";
+    let of = |key: &str, values: &str| format!("\n[sweep]\n[[sweep.over]]\nkey = \"{key}\"\n{values}\n{seeds}");
+    let rate = |range: &str| of("train.learning_rate", &format!("range = {{ {range} }}"));
+    for (sweep, said) in [
+        (of("train.stepz", "values = [1, 2, 3]"), "(train.stepz): found an unknown key;"),
+        (of("train.steps", "range = { from = 1, to = 2, count = 33 }"), ", and 30 more like it"),
+        (of("train.steps", "values = [7, 7]"), "two cells of the name"),
+        (rate("from = 0, to = nan, count = 3"), "found nan; expected a finite number"),
+        (rate("from = 0, to = 1e300"), "found 0 to 1e+300; expected whole numbers below 1e9"),
+        (rate("from = -1e308, to = 1e308, count = 3"), "ends whose distance is a number"),
+        (rate("from = 1, to = 1.00000000000001, count = 50"), "that twelve digits tell apart"),
+        (rate("from = 1, to = 2, count = 0"), "found 0; expected at least 2"),
+        (rate("from = 1, to = 2, count = -3"), "found -3"),
+    ] {
+        let root = house(&format!("{PAIRS}{sweep}"));
+        let output = paramill(root.path(), &["run", "pairs.toml"]);
+        let text = stderr(&output);
+        assert!(output.status.code() == Some(2) && text.contains(said), "{said}: {text}");
+        assert!(text.ends_with("error: 1 problem\n"), "{said}: {text}");
+    }
+    // So is what all cells meet when they run.
+    let import = "[import]\ndataset = \"gone\"\ndirectory = \"gone\"\ntime_unit = \"s\"\n\
+                  table = { file = \"a.csv\", environment = \"e\", time = \"t\" }\n\
+                  channels = [{ column = \"x\", name = \"x\", unit = \"m\" }]\nsplits = { adapt = [\"b\"], validation = { last = 0.25 } }\n\
+                  [train]\ncontext_dimension = 1\n[map]\n[estimate]\n";
+    let root = house(&format!("{import}[sweep]\n{}", seeds.replace("[[sweep.over]]", "[[sweep.over]]\nname = \"of\"")));
+    let output = paramill(root.path(), &["run", "pairs.toml"]);
+    let (text, table) = (stderr(&output), stdout(&output));
+    assert_eq!((output.status.code(), text.matches("cannot be read").count()), (Some(3), 1), "{text}");
+    assert_eq!(text.matches(", for the reason of of-0").count(), 7, "{text}");
+    assert!(table.matches("failed: ").count() == 1 && table.contains("`of-0`, `of-1`"), "{table}");
+    let status = stdout(&paramill(root.path(), &["status", "pairs.toml"]));
+    assert!(status.matches("cannot be read").count() == 1 && status.matches("  as of-0\n").count() == 7, "{status}");
 }
 
 /// The tables of the paper, as far as a moment allows: every rule runs, and those that were not run say so.

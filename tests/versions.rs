@@ -139,7 +139,7 @@ fn a_user_puts_a_version_in_use_and_goes_back() {
     let damaged = root.join("runs/pairs/models/pairs.versions").join(&all[0]).join("weights.safetensors");
     fs::remove_file(&damaged).unwrap();
     fs::write(&damaged, "nothing").unwrap();
-    assert_eq!(model(root, &["promote", "pairs.toml", &all[0], "--force", "--reason", "none"]).1, Some(2));
+    assert_eq!(model(root, &["promote", "pairs.toml", &all[0], "--force", "--reason", "none"]).1, Some(3));
     assert_eq!(in_use(root), names(root)[3]);
     let lock = fs::File::create(root.join("runs/pairs/.lock")).unwrap();
     lock.lock().unwrap();

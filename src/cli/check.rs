@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::check_arguments::Check;
 use super::kinds::recognise;
-use super::output::{complain, print, print_json};
+use super::output::{complain, print, print_json, warn};
 use crate::checkpoint::{self, Opened, is_bundle};
 use crate::pipeline::{
     Checked, Error, Locations, Sweep, check as check_pipeline, check_directory, load_system, read_manifest,
@@ -39,7 +39,7 @@ pub(crate) fn check(command: &Check) -> Result<u8, Error> {
     }
     for finding in &findings {
         finding.lines.iter().for_each(|line| complain(line));
-        finding.warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
+        warn(&finding.warnings);
         if finding.lines.is_empty() {
             let note = finding.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
             print(&format!("{}: no problems{note}\n", finding.path));
@@ -84,7 +84,8 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
         Ok(None) => {}
         Ok(Some(sweep)) => {
             let note = format!("{}; the archive of an import is not checked", many(sweep.cells.len() as u64, "cell"));
-            return Finding { note: Some(note), ..finding(0, Vec::new(), Vec::new()) };
+            let warnings = sweep.warnings().iter().map(ToString::to_string).collect();
+            return Finding { note: Some(note), warnings, ..finding(0, Vec::new(), Vec::new()) };
         }
         Err(problems) => {
             let lines = problems.iter().map(ToString::to_string).collect();

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::check::check;
 use super::dataset_arguments::{DatasetCommand, Diff, Export, Merge, Publish, Regenerate, SplitDataset};
+use super::kinds::{A_DATASET, lead_to};
 use super::output::{complain, number, print, print_json};
 use super::show::show_dataset;
 use super::signals;
@@ -33,6 +34,7 @@ pub(crate) fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error
         DatasetCommand::Split(command) => split(command, quiet),
         DatasetCommand::Export(command) => export(command, quiet),
         DatasetCommand::Seal(command) => {
+            lead_to([(command.dataset.as_path(), A_DATASET)])?;
             seal(&command.dataset)?;
             print(&format!("{}: README.md is recorded\n", command.dataset.display()));
             Ok(0)
@@ -44,6 +46,7 @@ pub(crate) fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error
 }
 
 fn merge_all(command: &Merge, quiet: bool) -> Result<u8, Error> {
+    lead_to(command.datasets.iter().map(|path| (path.as_path(), A_DATASET)))?;
     refuse_existing(&command.to)?;
     let datasets = command.datasets.iter().map(|path| Dataset::open(path)).collect::<Result<Vec<_>, _>>()?;
     let merged = observed(quiet, &command.to, |run| merge(&datasets, &command.to, run))?;
@@ -52,6 +55,7 @@ fn merge_all(command: &Merge, quiet: bool) -> Result<u8, Error> {
 }
 
 fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
+    lead_to([(command.dataset.as_path(), A_DATASET)])?;
     let dataset = Dataset::open(&command.dataset)?;
     let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
     let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
@@ -83,6 +87,7 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
 }
 
 fn export(command: &Export, quiet: bool) -> Result<u8, Error> {
+    lead_to([(command.dataset.as_path(), A_DATASET)])?;
     refuse_existing(&command.to)?;
     let dataset = Dataset::open(&command.dataset)?;
     observed(quiet, &command.to, |run| dataset::export(&dataset, command.format, &command.to, run))?;
@@ -113,6 +118,7 @@ fn summary(manifest: &Manifest, path: &Path) -> String {
 }
 
 fn compare(command: &Diff) -> Result<u8, Error> {
+    lead_to([&command.a, &command.b].map(|path| (path.as_path(), A_DATASET)))?;
     let (a, b) = (Dataset::open(&command.a)?, Dataset::open(&command.b)?);
     let difference = diff(&a, &b)?;
     let same = if command.provenance { difference.is_empty() } else { difference.is_of_provenance() };
@@ -161,6 +167,7 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
 }
 
 fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
+    lead_to([(command.dataset.as_path(), A_DATASET)])?;
     let original = Dataset::open(&command.dataset)?;
     refuse_existing(&command.to)?;
     start_threads(command.threads)?;
@@ -183,6 +190,7 @@ fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
 }
 
 fn publish(command: &Publish) -> Result<u8, Error> {
+    lead_to([(command.dataset.as_path(), A_DATASET)])?;
     let Missed { damage, problems } = missed(&command.dataset)?;
     let path = command.dataset.display();
     if command.json {

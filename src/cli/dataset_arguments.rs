@@ -177,8 +177,8 @@ const PUBLISH_EXAMPLES: &str = "\
 Example:
   paramill dataset publish --check datasets/lv-demo
 
-What the Hugging Face hub, an archive such as Zenodo and readers of Croissant would miss is told, all at once, and whether the files are
-whole. The exit code is 3 if there is anything, else 0. Uploading is left to their own tools.";
+What the Hugging Face hub, an archive such as Zenodo and readers of Croissant would miss is told, all at once: what is not said, licences
+that are no usual SPDX identifiers, a day of publication that has not come; and whether the files are whole. The exit code is 3 if there is anything, else 0. Uploading is left to their own tools.";
 
 /// Say what a hub or an archive would miss of a dataset
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::estimate_arguments::Estimate;
+use super::kinds::{Wanted, lead_to};
 use super::log;
 use super::output::{print, print_json, table};
 use super::signals;
@@ -25,7 +26,10 @@ pub(crate) fn estimate(command: &Estimate, quiet: bool) -> Result<u8, Error> {
     log::begin(&command.log)?;
     let mapping = Mapping::load(&command.data, &command.set).map_err(Error::Problems)?;
     let model = match (&command.model, mapping.estimate.method) {
-        (Some(path), Method::Learned) => Some(StoredModel::read(Opened::new(path)?.directory())?),
+        (Some(path), Method::Learned) => {
+            lead_to([(path.as_path(), (Wanted::Either, "the directory or the bundle of a model"))])?;
+            Some(StoredModel::read(Opened::new(path)?.directory())?)
+        }
         (None, Method::Physics) => None,
         (None, Method::Learned) => {
             let remedy =

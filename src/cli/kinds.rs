@@ -1,4 +1,5 @@
-//! What kinds of files and directories `show` and `check` take.
+//! What kinds of files and directories commands take. A path that leads to nothing of the kind is a mistake in the arguments, of whatever command;
+//! what is there and is damaged is bad data.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use crate::checkpoint::is_bundle;
 use crate::pipeline::Error;
-use crate::problems::listing;
+use crate::problems::{Kind, Problem, listing};
 use crate::regular;
 
 /// Bytes that tell what a file is.
@@ -32,18 +33,58 @@ pub(crate) fn recognise(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// That nothing is there, and the names beside it; `None` for a TOML file, whose reader has a better message.
+/// What a path in the arguments is to lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A dataset, or another directory with a manifest.
+    Manifest,
+    /// A directory.
+    Folder,
+    /// A file.
+    File,
+    /// A file or a directory.
+    Either,
+}
+
+/// What was expected where a dataset is wanted.
+pub(crate) const A_DATASET: (Wanted, &str) = (Wanted::Manifest, "the directory of a dataset");
+
+/// Checks that each of these paths leads to what is wanted there, which is also said in words.
+///
+/// # Errors
+/// Every one that does not.
+pub(crate) fn lead_to<'p>(paths: impl IntoIterator<Item = (&'p Path, (Wanted, &'p str))>) -> Result<(), Error> {
+    let problem = |(path, (wanted, expected)): (&Path, (Wanted, &str))| {
+        let found = match wanted {
+            // Where that cannot be told, the reader says why.
+            _ if path.try_exists().is_ok_and(|is_there| !is_there) => nothing_there(path),
+            Wanted::Manifest | Wanted::Folder if path.is_file() => "a file".to_owned(),
+            Wanted::Manifest if path.is_dir() && !path.join("manifest.json").exists() => {
+                "a directory without a manifest.json".to_owned()
+            }
+            Wanted::File if path.is_dir() => "a directory".to_owned(),
+            _ => return None,
+        };
+        Some(Problem::new(Kind::Setting, found, expected, "check the path").file(path))
+    };
+    let problems: Vec<Problem> = paths.into_iter().filter_map(problem).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Error::Problems(problems)) }
+}
+
+/// That nothing is there; `None` for a TOML file, whose reader has a better message.
 fn nothing_at(path: &Path) -> Option<String> {
-    if path.extension().is_some_and(|ending| ending == "toml") {
-        return None;
-    }
+    (path.extension() != Some(OsStr::new("toml"))).then(|| nothing_there(path))
+}
+
+/// That nothing is there, and the names beside it.
+fn nothing_there(path: &Path) -> String {
     let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
     let holds = if names.is_empty() { "nothing".to_owned() } else { listing(&names) };
-    Some(format!("nothing there ({} holds {holds})", folder.display()))
+    format!("nothing there ({} holds {holds})", folder.display())
 }
 
 /// The kind of a file that is not TOML, by its first bytes or its name.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::kinds::{Wanted, lead_to};
 use super::model_arguments::{Common, PackModel, UnpackModel};
 use super::output::{print, print_json};
 use crate::checkpoint::{Manifest, is_bundle, name_of_bundle, pack, unpack};
@@ -52,7 +53,13 @@ fn is_free(to: &Path, model: &Path) -> Result<(), Error> {
 fn directory(command: &PackModel) -> Result<PathBuf, Error> {
     if command.model.is_dir() {
         return match &command.version {
-            None => Ok(command.model.clone()),
+            None => {
+                lead_to([(
+                    command.model.as_path(),
+                    (Wanted::Manifest, "the directory of a model, or a pipeline file"),
+                )])?;
+                Ok(command.model.clone())
+            }
             Some(version) => Err(Error::Usage(format!(
                 "version {version}: found it behind the directory of a model; expected it behind a pipeline file; leave one of the two out"
             ))),
@@ -66,6 +73,7 @@ fn directory(command: &PackModel) -> Result<PathBuf, Error> {
 }
 
 pub(crate) fn unpacked(command: &UnpackModel) -> Result<u8, Error> {
+    lead_to([(command.bundle.as_path(), (Wanted::File, "the bundle of a model"))])?;
     let to = match &command.to {
         Some(to) => to.clone(),
         None => PathBuf::from(name_of_bundle(&command.bundle)?),

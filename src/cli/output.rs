@@ -44,6 +44,11 @@ pub(crate) fn complain(line: &str) {
     say(&Entry::of_words(line));
 }
 
+/// The same of warnings, a line each.
+pub(crate) fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
+}
+
 /// Prints a line to stderr and keeps it in the log file.
 pub(crate) fn say(entry: &Entry<'_>) {
     keep(entry);

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::arguments::Run;
 use super::log;
-use super::output::{number, print, print_json, table};
+use super::output::{number, print, print_json, table, warn};
 use super::signals;
 use super::slurm;
 use super::slurm::WOULD_RUN;
-use super::sweep::run as of_sweep;
+use super::sweep::{run as of_sweep, warnings};
 use super::terminal::{Style, Terminal, duration};
 use super::threads::start_threads;
 use crate::estimate::Status;
@@ -19,6 +19,7 @@ use crate::pipeline::{
     Action, Built, Decision, Error, ExecutorChoice, Locations, Options, Plan, Stage, Sweep, preview, run_recorded,
 };
 use crate::progress;
+use crate::progress::Event;
 use crate::regular;
 use crate::report::Summary;
 
@@ -44,8 +45,10 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         return Err(Error::Usage(format!("found --cell {cell}; expected a pipeline with [sweep]; leave it out")));
     }
     let options = options()?;
+    let warnings = warnings(command, &plan.warnings());
     if command.executor.unwrap_or(plan.executor) == ExecutorChoice::Slurm {
         let Run { pipeline: file, set, workspace, dry_run, json, .. } = command;
+        warn(&warnings);
         let asked = slurm::Asked { file, set, workspace: workspace.as_ref(), dry_run: *dry_run };
         let answer = slurm::submit(&asked, &plan, &options)?;
         match json {
@@ -55,6 +58,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         return Ok(answer.exit_code);
     }
     if command.dry_run {
+        warn(&warnings);
         let decisions = preview(&plan, &options, &Built)?;
         let exit_code = if decisions.iter().any(|decision| decision.action == Action::Run) { WOULD_RUN } else { 0 };
         show_decisions(&plan, &decisions, command.json, exit_code);
@@ -63,6 +67,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
     let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    warnings.into_iter().for_each(|warning| handed.emit(Event::Warn(warning)));
     let begun = Instant::now();
     let recorded = run_recorded(&plan, &options, command.wait, &Built, &handed);
     terminal.close();

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::kinds::{A_DATASET, Wanted, lead_to};
 use super::output::{complain, number, print, print_json, table};
 use super::score_arguments;
 use crate::dataset::Dataset;
@@ -14,6 +15,8 @@ const INCOMPLETE: u8 = 3;
 
 /// `paramill score`: the figures of someone's predictions.
 pub(crate) fn score(command: &score_arguments::Score) -> Result<u8, Error> {
+    let predictions = (Wanted::Folder, "the directory of the predictions");
+    lead_to([(command.dataset.as_path(), A_DATASET), (&command.predictions, predictions)])?;
     let dataset = Dataset::open(&command.dataset)?;
     let Scored { score, problems, not_read, tables } = scored(&dataset, &command.predictions)?;
     if tables == 0 && problems.is_empty() {

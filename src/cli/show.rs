@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Show;
 use super::dataset_arguments::ShowDataset;
-use super::kinds::recognise;
+use super::kinds::{A_DATASET, lead_to, recognise};
 use super::output::{complain, number, print, print_file, print_json, table};
 use crate::checkpoint::Opened;
 use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, damaged, first_trajectories, survey};
@@ -170,6 +170,7 @@ pub(crate) fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
             path.display()
         )));
     }
+    lead_to([(command.dataset.as_path(), A_DATASET)])?;
     let dataset = Dataset::open(&command.dataset)?;
     let surveys = survey(&dataset)?;
     if let Some(path) = &command.plot {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::output::{complain, table};
+use super::output::{table, warn};
 use crate::pipeline::submit as hand_in;
 use crate::pipeline::{Error, Job, Options, Plan, Submission, prepare};
 
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
 pub(crate) fn submit(command: &Asked<'_>, plan: &Plan, options: &Options) -> Result<Answer, Error> {
     let arguments = (command.file, command.set, command.workspace);
     let submission = prepare(plan, arguments, options, command.dry_run)?;
-    submission.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
+    warn(&submission.notes);
     if submission.jobs.is_empty() || command.dry_run {
         let is_nothing = submission.jobs.is_empty();
         let text = match is_nothing {

@@ -67,10 +67,13 @@ fn of_cells(file: &Path, results: &SweepResults, command: &Arguments) -> String 
     let (all, done) = (results.cells.len(), results.count(CellState::Done));
     let mut text = format!("{}: {done} of {} done\n", results.sweep, many(all as u64, "cell"));
     let mut rows = vec![["cell", "state", "what of it"].map(str::to_owned).to_vec()];
-    let row = |cell: &CellResults| {
-        vec![cell.name.clone(), cell.state.name().to_owned(), cell.error.clone().unwrap_or_default()]
-    };
-    rows.extend(results.cells.iter().map(row));
+    for cell in &results.cells {
+        // What all cells met is told of the first.
+        let is_same = |it: &&CellResults| it.error.is_some() && it.error == cell.error;
+        let first = results.cells.iter().find(is_same).filter(|first| first.name != cell.name);
+        let what = first.map_or_else(|| cell.what_of_it().to_owned(), |first| format!("as {}", first.name));
+        rows.push(vec![cell.name.clone(), cell.state.name().to_owned(), what]);
+    }
     text.push_str(&table(&rows));
     if done < all {
         text.push_str(&format!("next: {}\n", of_run(file, command)));
@@ -104,7 +107,13 @@ fn text(file: &Path, status: &Status, command: &Arguments) -> String {
     }
     if let Some(run) = &status.last_run {
         let age = status.last_run_age_seconds.map_or_else(String::new, |age| format!(", {} ago", duration(age)));
-        text.push_str(&format!("last run: exit code {} after {}{age}\n", run.exit_code, duration(run.seconds)));
+        let is_told = |it: &StageStatus, message: &String| {
+            it.reasons.contains(message) || it.stopped.as_ref().is_some_and(|stopped| stopped.message == *message)
+        };
+        let message = run.error.as_ref().map(|error| &error.message);
+        let untold = message.filter(|message| !status.stages.iter().any(|it| is_told(it, message)));
+        let untold = untold.map_or_else(String::new, |message| format!(": {message}"));
+        text.push_str(&format!("last run: exit code {} after {}{age}{untold}\n", run.exit_code, duration(run.seconds)));
     }
     if let Some(next) = next(file, status, command) {
         text.push_str(&format!("next: {next}\n"));

@@ -10,7 +10,8 @@ Examples:
   paramill status /srv/tanks/*.toml --json
 
 The states: current, due (it would be made anew), missing, depends (on what a stage before it gives), skipped, blocked (it cannot run as \
-things are), running, failed, interrupted (asked to stop, or killed: the next run goes on from there).
+things are), running, failed (by the settings and inputs as they are now), interrupted (asked to stop, or killed: the next run goes on from \
+there). The cells of a sweep are done, failed or not run, which says why: never run, or what has changed.
 
 The exit code is 0 whatever the states are, and 2 if a pipeline has problems; `paramill run PIPELINE --dry-run` exits with 8 if something \
 would run.";

@@ -1,31 +1,39 @@
 //! `paramill run` of a pipeline with `[sweep]`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::arguments::Run;
-use super::output::{complain, print, print_json, table};
+use super::output::{complain, print, print_json, table, warn};
 use super::signals;
 use super::slurm::{self, WOULD_RUN};
 use super::terminal::{Style, Terminal, duration};
 use crate::pipeline::{
-    Action, Built, Cell, CellOutcome, Error, ExecutorChoice, Options, Sweep, exit_code_of, preview, run_cells,
+    Action, Built, Cell, CellOutcome, Error, ExecutorChoice, Options, Stage, Sweep, exit_code_of, preview, run_cells,
 };
 use crate::printable::printable;
+use crate::problems::{Problem, listing};
 use crate::progress;
+use crate::progress::Event;
 use crate::report::{CellState, SweepResults};
 
 /// Runs the cells, or says what would run, or submits their jobs.
 pub(crate) fn run(command: &Run, sweep: &Sweep, options: &Options, quiet: bool) -> Result<u8, Error> {
     let cells = sweep.named(&command.cell)?;
+    let warnings = warnings(command, &sweep.warnings());
     if cells.iter().any(|cell| command.executor.unwrap_or(cell.plan.executor) == ExecutorChoice::Slurm) {
+        warn(&warnings);
         return submit(command, sweep, &cells, options);
     }
     if command.dry_run {
+        warn(&warnings);
         return preview_all(command, &cells, options);
     }
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
     let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    warnings.into_iter().for_each(|warning| handed.emit(Event::Warn(warning)));
     let begun = std::time::Instant::now();
     let (outcomes, results) = run_cells(sweep, &cells, options, command.wait, &Built, &handed)?;
     terminal.close();
@@ -49,6 +57,12 @@ pub(crate) fn run(command: &Run, sweep: &Sweep, options: &Options, quiet: bool) 
     Ok(exit_code)
 }
 
+/// What is told of settings without effect, if a model is to be trained.
+pub(crate) fn warnings(command: &Run, problems: &[Problem]) -> Vec<String> {
+    let trains = command.stage.is_empty() || command.stage.contains(&Stage::Train);
+    problems.iter().filter(|_| trains).map(Problem::to_string).collect()
+}
+
 fn outcome_as_json(it: &CellOutcome) -> Value {
     let error = it.error.as_ref().map(|error| json!({ "kind": error.kind(), "message": error.to_string() }));
     json!({ "name": it.name, "exit_code": it.exit_code, "error": error })
@@ -60,10 +74,13 @@ fn shown(results: &SweepResults) -> String {
     if let Some((best, error)) = results.best() {
         text.push_str(&format!("best by validation: {best} ({})\n", super::output::number(error)));
     }
-    let failed = results.cells.iter().filter(|cell| cell.state == CellState::Failed);
-    for cell in failed {
-        let why = cell.error.as_deref().unwrap_or_default();
-        text.push_str(&format!("failed: {}: {}\n", cell.name, printable(why)));
+    let mut failed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for cell in results.cells.iter().filter(|cell| cell.state == CellState::Failed) {
+        failed.entry(cell.what_of_it()).or_default().push(&cell.name);
+    }
+    for (why, cells) in failed {
+        let names = if let [one] = cells[..] { one.to_owned() } else { listing(&cells) };
+        text.push_str(&format!("failed: {names}: {}\n", printable(why)));
     }
     text
 }

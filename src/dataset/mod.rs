@@ -30,6 +30,7 @@ pub(crate) mod unfinished;
 pub(crate) mod disk_space;
 pub(crate) mod writer;
 pub(crate) mod verify;
+pub(crate) mod licence;
 pub(crate) mod publish;
 pub(crate) mod diff;
 pub(crate) mod copy_progress;

@@ -5,8 +5,12 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+
 use super::error::Error;
 use super::layout::CARD;
+use super::licence;
 use super::manifest::Manifest;
 use super::publication::Publication;
 use super::reader::Dataset;
@@ -36,7 +40,7 @@ pub fn missed(directory: &Path) -> Result<Missed, Error> {
     let damage = verify(directory);
     let dataset = Dataset::open(directory)?;
     let manifest = dataset.manifest();
-    let mut problems = of_description(manifest);
+    let mut problems = of_description(manifest, latest_today());
     problems.extend(of_size(manifest));
     let path = directory.join(CARD);
     let card = regular::read(&path).map_err(Error::io(&path))?;
@@ -44,8 +48,13 @@ pub fn missed(directory: &Path) -> Result<Missed, Error> {
     Ok(Missed { damage, problems })
 }
 
-/// What the manifest does not say.
-fn of_description(manifest: &Manifest) -> Vec<Problem> {
+/// The day that it is where days begin first, so that it has come for all others too, or soon will.
+fn latest_today() -> Date {
+    jiff::tz::offset(14).to_datetime(Timestamp::now()).date()
+}
+
+/// What the manifest does not say, or says in a way that cannot be.
+fn of_description(manifest: &Manifest, today: Date) -> Vec<Problem> {
     let stage = manifest.provenance.stage.as_str();
     let has_settings = ["generate", "import"].contains(&stage);
     let remedy = |what: &str| match has_settings {
@@ -60,6 +69,10 @@ fn of_description(manifest: &Manifest) -> Vec<Problem> {
     if ["", "unknown"].contains(&manifest.license.trim()) {
         let expected = "an SPDX licence: the hub, archives and Croissant want one, and nobody may use data without";
         lacks("license", &format!("{:?}", manifest.license), expected, "set `license = \"CC-BY-4.0\"`, or another");
+    } else if let Some((found, hint)) = licence::problem(&manifest.license) {
+        let expected =
+            "SPDX identifiers, such as \"CC-BY-4.0\", by which the hub, archives and Croissant know licences";
+        lacks("license", &found, expected, &format!("{hint}; set `license`"));
     }
     if manifest.description.trim().is_empty() {
         let expected = "a sentence on what it is, which all want";
@@ -84,6 +97,11 @@ fn of_description(manifest: &Manifest) -> Vec<Problem> {
         if value.is_none() {
             lacks(&format!("publication.{key}"), "none", expected, &format!("set `publication.{key} = \"{example}\"`"));
         }
+    }
+    let day = published.as_ref().and_then(|text| text.parse::<Date>().ok());
+    if let Some(day) = day.filter(|day| *day > today) {
+        let expected = "a day that has come: it says since when others have it";
+        lacks("publication.published", &format!("{day}, and today is {today}"), expected, "correct the day");
     }
     let quantities =
         manifest.channels.iter().chain(&manifest.parameters).chain(manifest.inputs.iter().map(|it| &it.quantity));

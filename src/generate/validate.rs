@@ -234,8 +234,27 @@ impl Settings {
             _ => {}
         }
         let are_known = problems.len() == before;
+        if let (Split::Calibrate, true, Some(preset)) = (split, are_known, preset) {
+            self.check_calibration(system, preset, settings, problems);
+        }
         if let Some(partner) = partner(split).filter(|_| are_known) {
             self.check_partner(system, preset, split, settings, partner, problems);
+        }
+    }
+
+    /// From environments that trained the model, its error on others cannot be learned. A point of a grid that is one of them does no harm.
+    fn check_calibration(&self, system: &System, preset: &Preset, settings: &SplitSettings, problems: &mut Problems) {
+        let of = |split: Split| self.splits.get(&split).and_then(|of_split| select(system, preset, split, of_split));
+        let known: Vec<Vec<f64>> = of(Split::Train).into_iter().flatten().map(|it| it.parameters).collect();
+        let own = select(system, preset, Split::Calibrate, settings).unwrap_or_default();
+        let trained = own.iter().filter(|it| known.contains(&it.parameters)).count();
+        if trained > 0 && 2 * trained >= own.len() {
+            problems.add(
+                "splits.calibrate.environments",
+                format!("{trained} of {} environments that are those of splits.train", own.len()),
+                "environments that neither train nor test, from which the model's own error is learned",
+                "choose others, between the training environments and a bit beyond them",
+            );
         }
     }
 

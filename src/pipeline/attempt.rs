@@ -31,6 +31,9 @@ pub struct Attempt {
     pub process: u32,
     /// When it began (UTC).
     pub begun: String,
+    /// Fingerprint of what it was to make its product from; empty if it stopped before that was known, and in attempts of earlier versions.
+    #[serde(default)]
+    pub fingerprint: String,
     /// How far it had come when this was written.
     pub progress: Option<Progress>,
     /// Why it stopped, if the process lived to say so.
@@ -85,6 +88,17 @@ impl Attempt {
         serde_json::from_slice(&regular::read(&plan.attempt_path(stage)).ok()?).ok()
     }
 
+    /// Whether it ended with an error, not by a request to stop or with its process.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.stopped.as_ref().is_some_and(|stopped| stopped.kind != "interrupted")
+    }
+
+    /// Whether a run that makes the stage from what has this `fingerprint` would meet what stopped it; `None` where that is not known before other
+    /// stages have run.
+    pub(crate) fn is_of(&self, fingerprint: Option<&str>) -> bool {
+        self.fingerprint.is_empty() || fingerprint == Some(self.fingerprint.as_str())
+    }
+
     /// Whether this workspace made the product at `path` with this content hash, according to an attempt at `stage` that did not live to record it.
     pub(crate) fn made(plan: &Plan, stage: Stage, path: &Path, sha256: &str) -> bool {
         let made = Attempt::read(plan, stage).and_then(|attempt| attempt.made);
@@ -116,7 +130,6 @@ impl Attempt {
 pub(crate) struct Followed<'a> {
     observer: &'a dyn Observer,
     path: PathBuf,
-    fingerprint: String,
     state: Mutex<(Attempt, Instant)>,
 }
 
@@ -132,15 +145,11 @@ impl<'a> Followed<'a> {
         observer: &'a dyn Observer,
     ) -> Result<Self, Error> {
         let made = Attempt::read(plan, stage).and_then(|before| before.made);
-        let attempt = Attempt { process: std::process::id(), begun: now(), progress: None, stopped: None, made };
+        let (process, fingerprint) = (std::process::id(), fingerprint.to_owned());
+        let attempt = Attempt { process, begun: now(), fingerprint, progress: None, stopped: None, made };
         let path = plan.attempt_path(stage);
         attempt.write(&path)?;
-        Ok(Followed {
-            observer,
-            path,
-            fingerprint: fingerprint.to_owned(),
-            state: Mutex::new((attempt, Instant::now())),
-        })
+        Ok(Followed { observer, path, state: Mutex::new((attempt, Instant::now())) })
     }
 
     /// Writes why the stage has stopped.
@@ -184,7 +193,8 @@ impl Observer for Followed<'_> {
 
     fn complete(&self, sha256: &str, inode: u64) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0.made = Some(Made { sha256: sha256.to_owned(), inode, fingerprint: self.fingerprint.clone() });
+        let fingerprint = state.0.fingerprint.clone();
+        state.0.made = Some(Made { sha256: sha256.to_owned(), inode, fingerprint });
         state.0.write(&self.path).map_err(io::Error::other)
     }
 }

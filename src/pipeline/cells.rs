@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::read::{differences, missing_stages, read_cell, written};
 use super::check::sections::is_a_figure;
+use super::check::unheeded::unheeded;
 use super::document::{Document, segments, whole_numbers};
 use super::error::Error;
 use super::name::{is_name, pipeline_name};
@@ -61,15 +62,19 @@ impl Sweep {
         if document.root().get("sweep").is_none() {
             return Ok(None);
         }
-        let settings = settings(&document)?;
+        problems.extend(of_section(&document));
+        let settings = match settings(&document) {
+            Ok(settings) => settings,
+            // Where a value was refused there is none, which is told already.
+            Err(problem) => return Err(if problems.is_empty() { vec![*problem] } else { once(problems) }),
+        };
         let mut of_settings = settings.validate();
         for (at, figure) in settings.figures.iter().enumerate() {
             is_a_figure(figure, format!("sweep.figures.{at}"), &mut of_settings);
         }
         problems.extend(of_settings.into_vec().into_iter().map(|problem| document.placed(problem)));
         if !problems.is_empty() {
-            problems.sort();
-            return Err(problems);
+            return Err(once(problems));
         }
         let name = pipeline_name(file);
         let workspace = locations.workspace.clone().unwrap_or_else(|| Path::new("runs").join(&name));
@@ -88,7 +93,7 @@ impl Sweep {
         if !problems.is_empty() {
             return Err(problems.into_vec().into_iter().map(|problem| said.placed(problem)).collect());
         }
-        let mut problems = Problems::default();
+        let mut problems = Vec::new();
         for combination in combinations(&places) {
             let set: Vec<&Setting> = of_budget.iter().chain(combination.iter().flat_map(|place| &place.set)).collect();
             let document = assigned(&document, &said, &set).map(|mut document| {
@@ -101,14 +106,11 @@ impl Sweep {
                 Err(found) => problems.extend(found),
             }
         }
-        let mut problems = problems.into_vec();
         if problems.is_empty() {
             problems = sweep.conflicts().into_iter().map(|problem| said.placed(problem)).collect();
         }
         if !problems.is_empty() {
-            problems.sort();
-            problems.dedup();
-            return Err(problems);
+            return Err(once(problems));
         }
         Ok(Some(sweep))
     }
@@ -118,7 +120,7 @@ impl Sweep {
         let mut problems = Problems::default();
         let keys = arguments.iter().filter_map(|argument| argument.split_once('=')).map(|(key, _)| key.trim());
         for key in keys {
-            let is_of = |(set, _, _): &Setting| set == key || set.starts_with(&format!("{key}."));
+            let is_of = |set: &Setting| set.key == key || set.key.starts_with(&format!("{key}."));
             let axis = places.iter().position(|axis| axis.iter().all(|place| place.set.iter().any(is_of)));
             let by = match (axis, of_budget.iter().any(is_of)) {
                 (Some(axis), _) => format!("the axis \"{}\"", self.settings.over[axis].title()),
@@ -170,11 +172,11 @@ impl Sweep {
             return;
         };
         let own = format!("{section}.dataset");
-        if combination.iter().any(|place| place.set.iter().any(|(key, _, _)| *key == own)) {
+        if combination.iter().any(|place| place.set.iter().any(|set| set.key == own)) {
             return;
         }
         let inside = format!("{section}.");
-        let makes = |(key, _, _): &Setting| {
+        let makes = |Setting { key, .. }: &Setting| {
             key == section || key.starts_with(&inside) || (key == "seed" && section == "generate")
         };
         // Of every cell if of any: one that leaves the key out has the value of the file.
@@ -183,7 +185,7 @@ impl Sweep {
         let named = document.root().pointer(&format!("/{section}/dataset")).and_then(Value::as_str);
         if let Some(name) = named.filter(|_| !suffix.is_empty()).map(|name| format!("{name}{BETWEEN}{suffix}")) {
             let place = document.value_place(&[section.to_owned(), "dataset".to_owned()]);
-            let _ = document.assign(&own, Value::String(name), &place);
+            let _ = document.assign(&own, Value::String(name), (place.clone(), place));
         }
     }
 
@@ -197,7 +199,7 @@ impl Sweep {
         let extension = extension.map_or_else(String::new, |it| format!(".{it}"));
         let own = path.with_file_name(format!("{}{BETWEEN}{of_cell}{extension}", stem.unwrap_or_default()));
         let place = document.value_place(&["run".to_owned(), "metrics".to_owned()]);
-        let _ = document.assign("run.metrics", Value::String(own.display().to_string()), &place);
+        let _ = document.assign("run.metrics", Value::String(own.display().to_string()), (place.clone(), place));
     }
 
     /// Cells whose names or datasets are the same and that are not.
@@ -235,6 +237,12 @@ impl Sweep {
             }
         }
         problems.into_vec()
+    }
+
+    /// Settings that are given and have no effect in any cell, each at its place.
+    pub fn warnings(&self) -> Vec<Problem> {
+        let plans = self.cells.iter().map(|cell| &cell.plan);
+        unheeded(&plans.filter_map(|plan| Some((&plan.document, plan.trains()?))).collect::<Vec<_>>())
     }
 
     /// What tells the results by the budget from those without one, in names of files.
@@ -289,36 +297,54 @@ impl Sweep {
     }
 }
 
-/// The section `[sweep]` of a file.
-///
-/// # Errors
-/// What differs from its schema.
-fn settings(document: &Document) -> Result<SweepSettings, Vec<Problem>> {
+/// How the section `[sweep]` of a file differs from its schema.
+fn of_section(document: &Document) -> Vec<Problem> {
     let mut alone = document.clone();
     let others: Vec<String> =
         document.root().as_object().into_iter().flat_map(Map::keys).filter(|key| *key != "sweep").cloned().collect();
     others.iter().for_each(|key| alone.remove(key));
-    let problems = differences(&alone);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    differences(&alone)
+}
+
+/// The section `[sweep]` of a file.
+///
+/// # Errors
+/// If it is none.
+fn settings(document: &Document) -> Result<SweepSettings, Box<Problem>> {
     let value = document.root().get("sweep").cloned().unwrap_or(Value::Null);
     serde_json::from_value(whole_numbers(&value)).map_err(|error| {
         let found = format!("an impossible value ({error})");
         let place = document.key_place(&["sweep".to_owned()]);
-        vec![
-            Problem::new(Kind::Setting, found, "what `paramill schema pipeline` says", "correct the value")
-                .setting("sweep")
-                .at(place),
-        ]
+        let problem = Problem::new(Kind::Setting, found, "what `paramill schema pipeline` says", "correct the value");
+        Box::new(problem.setting("sweep").at(place))
     })
+}
+
+/// The problems in order of place. What several cells find at one place, of one key and with one remedy, is one fault, and told once.
+fn once(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort();
+    problems.dedup();
+    let fault = |it: &Problem| [it.key.clone(), it.expected.clone(), it.remedy.clone()];
+    let mut told: Vec<(Problem, usize)> = Vec::new();
+    for problem in problems {
+        match told.iter_mut().find(|(first, _)| first.place == problem.place && fault(first) == fault(&problem)) {
+            Some((_, others)) => *others += 1,
+            None => told.push((problem, 0)),
+        }
+    }
+    let in_words = |(problem, others): (Problem, usize)| match others {
+        0 => problem,
+        others => Problem { found: format!("{}, and {others} more like it", problem.found), ..problem },
+    };
+    told.into_iter().map(in_words).collect()
 }
 
 /// `base` after what a cell sets; `said` has the places of these settings.
 fn assigned(base: &Document, said: &Document, set: &[&Setting]) -> Result<Document, Vec<Problem>> {
     let mut document = base.clone();
+    let place = |at: &str| said.value_place(&segments(at));
     let assign =
-        |(key, value, at): &&Setting| document.assign(key, value.clone(), &said.value_place(&segments(at))).err();
+        |set: &&Setting| document.assign(&set.key, set.value.clone(), (place(&set.key_at), place(&set.value_at))).err();
     let problems: Vec<Problem> = set.iter().filter_map(assign).map(|problem| *problem).collect();
     if problems.is_empty() { Ok(document) } else { Err(problems) }
 }

@@ -12,7 +12,7 @@ use crate::{checkpoint, dataset, estimate, regular};
 /// The `manifest.json` of a directory.
 ///
 /// # Errors
-/// [`Error::Unrecognised`] if there is none, or it does not say its kind.
+/// [`Error::Unrecognised`] if there is none, [`Error::Damaged`] if it does not say its kind.
 pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
     let within = || {
         let children =
@@ -31,13 +31,18 @@ pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
             within()
         ),
     };
-    let bytes = regular::read(&directory.join("manifest.json"))
+    let path = directory.join("manifest.json");
+    let damaged = |found: String| {
+        let expected = "the manifest of a dataset, a model or estimates; restore the directory, or make it again";
+        Error::Damaged { path: path.clone(), found, expected: expected.to_owned() }
+    };
+    let bytes = regular::read(&path)
         .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
-    let manifest: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| unrecognised(format!("a manifest.json that is not JSON ({error})")))?;
+    let manifest: Value =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(format!("a file that is not JSON ({error})")))?;
     match manifest.get("kind") {
         Some(Value::String(_)) => Ok(manifest),
-        _ => Err(unrecognised("a manifest.json that does not say its `kind`".to_owned())),
+        _ => Err(damaged("a file that does not say its `kind`".to_owned())),
     }
 }
 

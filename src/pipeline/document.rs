@@ -130,18 +130,19 @@ impl Document {
         let mut problems = Vec::new();
         self.forget(&path);
         let value = self.value(&mut path.clone(), &value, &mut |_| place.clone(), &mut problems);
-        self.put(&path, value, &place)
+        self.put(&path, value, &Places { key: place.clone(), value: place.clone() })
             .map_err(|Unreachable { found, expected, remedy }| refuse(found, &expected, remedy))?;
         Ok(problems)
     }
 
-    /// Puts `value`, which is said at `place`, at the dotted `key`.
+    /// Puts `value` at the dotted `key`, said at these places: the key, and the value.
     ///
     /// # Errors
     /// As [`Document::set`].
-    pub(crate) fn assign(&mut self, key: &str, value: Value, place: &Place) -> Result<(), Box<Problem>> {
+    pub(crate) fn assign(&mut self, key: &str, value: Value, said: (Place, Place)) -> Result<(), Box<Problem>> {
+        let said = Places { key: said.0, value: said.1 };
         let refuse = |Unreachable { found, expected, remedy }| {
-            Box::new(Problem::new(Kind::Setting, found, expected, remedy).setting(key).at(place.clone()))
+            Box::new(Problem::new(Kind::Setting, found, expected, remedy).setting(key).at(said.key.clone()))
         };
         let no_key = || Unreachable {
             found: format!("the key `{key}`"),
@@ -150,7 +151,7 @@ impl Document {
         };
         let path = key_path(key).ok_or_else(no_key).map_err(refuse)?;
         self.forget(&path);
-        self.put(&path, value, place).map_err(refuse)
+        self.put(&path, value, &said).map_err(refuse)
     }
 
     /// Takes the section `name` out.
@@ -161,8 +162,8 @@ impl Document {
         }
     }
 
-    /// Puts `value` at `path`, and the tables that lead to it, all said at `place`.
-    fn put(&mut self, path: &[String], value: Value, place: &Place) -> Result<(), Unreachable> {
+    /// Puts `value` at `path`, and the tables that lead to it, all `said` at the same places.
+    fn put(&mut self, path: &[String], value: Value, said: &Places) -> Result<(), Unreachable> {
         let mut at = &mut self.root;
         for (depth, segment) in path.iter().enumerate() {
             let last = depth + 1 == path.len();
@@ -172,9 +173,7 @@ impl Document {
                     if !last && !table.contains_key(segment) {
                         table.insert(segment.clone(), Value::Object(Map::new()));
                     }
-                    self.places
-                        .entry(path[..=depth].to_vec())
-                        .or_insert_with(|| Places { key: place.clone(), value: place.clone() });
+                    self.places.entry(path[..=depth].to_vec()).or_insert_with(|| said.clone());
                     table.entry(segment.clone()).or_insert(Value::Null)
                 }
                 Value::Array(items) => {

@@ -74,6 +74,9 @@ pub enum Error {
          `--force --reason TEXT`"
     )]
     Rejected { version: String, why: String },
+    /// A file is not what it was when it was written.
+    #[error("{}: found {found}; expected {expected}", path.display())]
+    Damaged { path: PathBuf, found: String, expected: String },
     /// A file of the archive cannot be read.
     #[error(
         "{}: cannot be read ({found}); expected a file of the archive; get the archive, or say where it is with \
@@ -199,6 +202,7 @@ impl Error {
             Error::Import(import::Error::Settings(_)) => 2,
             Error::Import(_)
             | Error::MissingArchive { .. }
+            | Error::Damaged { .. }
             | Error::DamagedInput { .. }
             | Error::DamagedStart { .. } => 3,
             Error::Train(error) => match error {
@@ -253,6 +257,7 @@ impl Error {
             Error::Locked { .. } => "locked",
             Error::NoSuchStage { .. } => "no_such_stage",
             Error::MissingInput { .. } => "missing_input",
+            Error::Damaged { .. } => "damaged",
             Error::DamagedInput { .. } => "damaged_input",
             Error::DamagedStart { .. } => "damaged_start",
             Error::NotADataset { .. } => "not_a_dataset",

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::check::read::{missing_stages, read, read_mapping};
+use super::check::unheeded::unheeded;
 use super::name::pipeline_name;
 use super::plan::{Locations, Plan};
 use crate::problems::{Kind, Problem};
@@ -28,6 +29,11 @@ impl Plan {
         }
         let without_dataset = missing_stages(&read.document);
         Plan::resolve(pipeline_name(file), read.document, read.settings, locations).ok_or(without_dataset)
+    }
+
+    /// Settings that are given and have no effect, each at its place.
+    pub fn warnings(&self) -> Vec<Problem> {
+        self.trains().map_or_else(Vec::new, |train| unheeded(&[(&self.document, train)]))
     }
 }
 

@@ -144,6 +144,11 @@ impl Plan {
         self.estimate.as_ref().is_none_or(|estimate| estimate.method == Method::Learned)
     }
 
+    /// The settings of the training, if a model is trained: not where estimates are made by equations.
+    pub(crate) fn trains(&self) -> Option<&train::Settings> {
+        self.train.as_ref().filter(|_| self.estimates_by_model())
+    }
+
     /// Whether the pipeline uses what `stage` makes. A model is not used if estimates are made by equations.
     pub fn needs(&self, stage: Stage) -> bool {
         self.estimates_by_model() || !matches!(stage, Stage::Train | Stage::Map)

@@ -1,6 +1,7 @@
 //! Runs the stages in order and skips those whose products are up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -44,7 +45,7 @@ pub struct StageOutcome {
     pub decision: Decision,
     /// Wall time of the run that made the product.
     pub seconds: Option<f64>,
-    /// Path of the product.
+    /// Path of the product; absent where the stage came to its end without one, as where there is no map.
     pub product: Option<String>,
     /// Content hash of the product.
     pub sha256: Option<String>,
@@ -138,9 +139,16 @@ pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Resul
     options.check(plan)?;
     let mut decisions: Vec<Decision> = Vec::new();
     for stage in plan.stages() {
-        decisions.push(foresee(plan, options, stage, executor, &decisions)?);
+        decisions.push(foresee(plan, options, stage, executor, &decisions)?.decision);
     }
     Ok(decisions)
+}
+
+/// What a run would do about a stage, and how it went the last time.
+pub(crate) struct Foreseen {
+    pub decision: Decision,
+    /// The attempt that did not end well, if a run would now make the stage from the same.
+    pub attempt: Option<Attempt>,
 }
 
 /// What a run would do about `stage`, after what it would do about those before it.
@@ -153,9 +161,9 @@ pub(crate) fn foresee(
     stage: Stage,
     executor: &dyn Executor,
     before: &[Decision],
-) -> Result<Decision, Error> {
+) -> Result<Foreseen, Error> {
     if let Some(decision) = options.skips(plan, stage) {
-        return Ok(decision);
+        return Ok(Foreseen { decision, attempt: None });
     }
     let mut pending = plan.parents(stage);
     pending.retain(|parent| {
@@ -174,7 +182,20 @@ pub(crate) fn foresee(
         decision.action = Action::Depends;
         decision.reasons = vec![format!("runs if {} gives another result", names.join(" or "))];
     }
-    Ok(decision)
+    // A stage that runs before it makes another input.
+    let runs_before = before.iter().any(|it| it.action == Action::Run && pending.contains(&it.stage));
+    let fingerprint = Some(ingredients.fingerprint()).filter(|_| !runs_before);
+    let attempt = Attempt::read(plan, stage).filter(|_| decision.action == Action::Run);
+    let is_same = |it: &Attempt| it.is_of(fingerprint.as_deref());
+    if let Some(other) = attempt.as_ref().filter(|it| !is_same(it)) {
+        let ended = if other.has_failed() { "failed" } else { "was stopped" };
+        decision.reasons.push(match runs_before {
+            true => format!("it {ended}, and what it is made from is made anew first"),
+            false => format!("settings or inputs have changed since it {ended}"),
+        });
+    }
+    let attempt = attempt.filter(is_same);
+    Ok(Foreseen { decision, attempt })
 }
 
 /// Runs the plan.
@@ -257,7 +278,7 @@ pub(crate) fn run_stages(
         outcome.stages.push(StageOutcome {
             decision,
             seconds: record.map(|record| record.seconds),
-            product: record.map(|record| record.product.clone()),
+            product: record.map(|record| record.product.clone()).filter(|product| Path::new(product).exists()),
             sha256: record.map(|record| record.sha256.clone()),
             fingerprint: record.map(|record| record.fingerprint.clone()),
         });
@@ -359,7 +380,9 @@ fn carry_out(
         };
         record.write(&plan.record_path(stage))?;
         if decision.action == Action::Run {
-            run.emit(Event::Note(format!("{stage}: made {} in {seconds:.1} s", record.product)));
+            // A map may be none.
+            let what = if product.path.exists() { "made" } else { "came to its end without" };
+            run.emit(Event::Note(format!("{stage}: {what} {} in {seconds:.1} s", record.product)));
         }
     }
     Attempt::forget(plan, stage);

@@ -18,7 +18,7 @@ use super::plan::{Plan, Source};
 use super::record::Record;
 use super::room::bytes;
 use super::run_record::RunRecord;
-use super::runner::{Options, foresee};
+use super::runner::{Foreseen, Options, foresee};
 use super::slurm::{StageShards, shards_of};
 use super::stage::Stage;
 use crate::checkpoint::{MAP_FILE, newest_step, trainings};
@@ -122,17 +122,59 @@ pub struct Status {
     pub bytes: u64,
 }
 
+/// How a stage stands, and why.
+pub(crate) struct Standing {
+    pub stage: Stage,
+    pub state: State,
+    /// Why, in words.
+    pub reasons: Vec<String>,
+    /// The attempt that did not end well, or runs, if a run would now make the stage from the same.
+    pub attempt: Option<Attempt>,
+    /// Whether there is an attempt with something else.
+    is_of_others: bool,
+}
+
+/// How the stages of `plan` stand, in order. Writes nothing, and stops no run.
+///
+/// # Errors
+/// If the pipeline could not run on this machine whatever the stages have left.
+pub(crate) fn standings(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result<Vec<Standing>, Error> {
+    options.check(plan)?;
+    let at_work = holder(&plan.lock_path());
+    let mut decisions: Vec<Decision> = Vec::new();
+    let mut standings = Vec::new();
+    for stage in plan.stages() {
+        let left = Attempt::read(plan, stage);
+        let was_begun = left.is_some();
+        let foreseen = foresee(plan, options, stage, executor, &decisions);
+        let (state, reasons, attempt) = match &foreseen {
+            _ if runs_now(plan, stage, left.as_ref(), at_work) => (State::Running, Vec::new(), left),
+            Err(error) => (State::Blocked, vec![error.to_string()], None),
+            Ok(Foreseen { decision, attempt }) => {
+                let there = decision.action != Action::Run || executor.product(plan, stage)?.is_some();
+                (state(decision.action, there, attempt.as_ref()), decision.reasons.clone(), attempt.clone())
+            }
+        };
+        // What depends on a stage that runs, or cannot run, is not known before it has.
+        decisions.push(match foreseen {
+            Ok(Foreseen { decision, .. }) if state != State::Running => decision,
+            _ => Decision { stage, action: Action::Run, reasons: Vec::new() },
+        });
+        let is_of_others = was_begun && attempt.is_none();
+        standings.push(Standing { stage, state, reasons, attempt, is_of_others });
+    }
+    Ok(standings)
+}
+
 /// How the pipeline of `plan` stands. Writes nothing, and stops no run.
 ///
 /// # Errors
 /// If the pipeline could not run on this machine whatever the stages have left.
 pub fn status(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result<Status, Error> {
-    options.check(plan)?;
     let at_work = holder(&plan.lock_path());
-    let mut decisions: Vec<Decision> = Vec::new();
     let mut stages = Vec::new();
     let mut statuses = BTreeMap::new();
-    for stage in plan.stages() {
+    for Standing { stage, state, reasons, attempt, is_of_others } in standings(plan, options, executor)? {
         let record = Record::read(&plan.record_path(stage));
         let age = age(&plan.record_path(stage)).filter(|_| record.is_some());
         if let Some(record) = &record
@@ -141,30 +183,14 @@ pub fn status(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result
         {
             statuses = record.statuses.clone();
         }
-        let foreseen = foresee(plan, options, stage, executor, &decisions);
-        let attempt = Attempt::read(plan, stage);
-        let (state, reasons) = match &foreseen {
-            _ if runs_now(plan, stage, attempt.as_ref(), at_work) => (State::Running, Vec::new()),
-            Err(error) => (State::Blocked, vec![error.to_string()]),
-            Ok(decision) => {
-                let there = decision.action != Action::Run || executor.product(plan, stage)?.is_some();
-                (state(decision.action, there, attempt.as_ref()), decision.reasons.clone())
-            }
-        };
-        // What depends on a stage that runs, or cannot run, is not known before it has.
-        decisions.push(match foreseen {
-            Ok(decision) if state != State::Running => decision,
-            _ => Decision { stage, action: Action::Run, reasons: Vec::new() },
-        });
         let unfinished = state.is_to_do() || state == State::Running;
-        let attempt = attempt.filter(|_| unfinished);
         stages.push(StageStatus {
             stage,
             state,
             reasons,
             age_seconds: age,
             seconds: record.map(|record| record.seconds),
-            kept: Some(()).filter(|()| unfinished).and_then(|()| kept(plan, stage)),
+            kept: Some(()).filter(|()| unfinished && !is_of_others).and_then(|()| kept(plan, stage)),
             progress: attempt.as_ref().and_then(|attempt| attempt.progress.clone()),
             stopped: attempt.and_then(|attempt| attempt.stopped),
             bytes: places(plan, stage).iter().map(|place| bytes(place)).sum(),
@@ -202,7 +228,7 @@ fn state(action: Action, there: bool, attempt: Option<&Attempt>) -> State {
         (Action::Keep | Action::Adopt, _) => State::Current,
         (Action::Depends, _) => State::Depends,
         (Action::Skip, _) => State::Skipped,
-        (Action::Run, Some(Attempt { stopped: Some(stopped), .. })) if stopped.kind != "interrupted" => State::Failed,
+        (Action::Run, Some(attempt)) if attempt.has_failed() => State::Failed,
         (Action::Run, Some(_)) => State::Interrupted,
         (Action::Run, None) if there => State::Due,
         (Action::Run, None) => State::Missing,

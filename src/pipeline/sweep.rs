@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::attempt::Attempt;
 use super::cells::{Cell, Sweep};
-use super::decide::{Action, Decision};
 use super::error::Error;
 use super::executor::Executor;
 use super::plan::Plan;
 use super::record::Record;
 use super::recorded::run_recorded;
-use super::runner::{Options, preview};
+use super::run_record::RunRecord;
+use super::runner::Options;
 use super::stage::Stage;
+use super::status::{Standing, State, standings};
 use super::sweep_settings::Axis;
 use crate::progress::{Event, Run};
 use crate::report::{CellResults, CellState, Summary, SweepResults};
@@ -61,11 +61,22 @@ pub fn run_cells(
             let exit_code = recorded.exit_code();
             let error = recorded.result.err();
             if let Some(error) = &error {
-                run.emit(Event::Warn(format!("{}: ended with exit code {exit_code}: {error}", cell.name)));
+                let is_same = |it: &&CellOutcome| {
+                    it.name != cell.name && it.error.as_ref().map(Error::to_string) == Some(error.to_string())
+                };
+                let why = match outcomes.values().find(is_same) {
+                    Some(first) => format!(", for the reason of {}", first.name),
+                    None => format!(": {error}"),
+                };
+                run.emit(Event::Warn(format!("{}: ended with exit code {exit_code}{why}", cell.name)));
             }
             let mut of_cell = results_of(cell, executor, options);
-            if let Some(error) = error.as_ref().filter(|_| of_cell.state == CellState::NotRun && exit_code < SIGNALS) {
-                (of_cell.state, of_cell.error) = (CellState::Failed, Some(error.to_string()));
+            match error.as_ref().filter(|_| of_cell.state == CellState::NotRun && exit_code < SIGNALS) {
+                Some(Error::Locked { .. }) => of_cell.reason = error.as_ref().map(Error::to_string),
+                Some(error) => {
+                    (of_cell.state, of_cell.error, of_cell.reason) = (CellState::Failed, Some(error.to_string()), None);
+                }
+                None => {}
             }
             results.cells.iter_mut().filter(|it| it.name == cell.name).for_each(|it| *it = of_cell.clone());
             sweep.write_results(&results)?;
@@ -134,12 +145,13 @@ impl Sweep {
 fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellResults {
     let plan = &cell.plan;
     let options = Options { stages: Vec::new(), force: Vec::new(), ..options.clone() };
-    let is_current =
-        |decisions: Vec<Decision>| decisions.iter().all(|it| matches!(it.action, Action::Keep | Action::Skip));
-    let is_done = preview(plan, &options, executor).is_ok_and(is_current);
-    let stopped = plan.stages().into_iter().find_map(|stage| Attempt::read(plan, stage)?.stopped);
-    // One that was asked to stop goes on from there.
-    let failed = stopped.filter(|stopped| !is_done && stopped.exit_code < SIGNALS);
+    let standings = standings(plan, &options, executor);
+    let error = match &standings {
+        Ok(standings) => standings.iter().find_map(error_of),
+        Err(error) => Some(error.to_string()),
+    };
+    let standings = standings.unwrap_or_default();
+    let is_done = error.is_none() && standings.iter().all(|it| matches!(it.state, State::Current | State::Skipped));
     let records: BTreeMap<Stage, Record> =
         plan.stages().into_iter().filter_map(|stage| Some((stage, Record::read(&plan.record_path(stage))?))).collect();
     let records = if is_done { records } else { BTreeMap::new() };
@@ -147,12 +159,13 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
     let mut results = CellResults {
         name: cell.name.clone(),
         labels: cell.labels.clone(),
-        state: match (is_done, &failed) {
+        state: match (is_done, &error) {
             (true, _) => CellState::Done,
             (false, Some(_)) => CellState::Failed,
             (false, None) => CellState::NotRun,
         },
-        error: failed.map(|it| it.message),
+        reason: (!is_done && error.is_none()).then(|| reason(plan, &standings)),
+        error,
         figures: BTreeMap::new(),
         published: plan.report.iter().flat_map(|report| report.published.clone()).collect(),
         dataset: plan.dataset.clone(),
@@ -168,6 +181,38 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
         read_figures(plan, &mut results);
     }
     results
+}
+
+/// What stopped a stage that failed, or stands in its way.
+fn error_of(it: &Standing) -> Option<String> {
+    let stopped = it.attempt.as_ref().and_then(|attempt| attempt.stopped.as_ref());
+    match it.state {
+        State::Failed => stopped.map(|stopped| stopped.message.clone()),
+        State::Blocked => Some(it.reasons.join("; ")),
+        _ => None,
+    }
+}
+
+/// What would run of a cell, and why: the first stage that is not up to date, and those after it that have a reason of their own.
+fn reason(plan: &Plan, standings: &[Standing]) -> String {
+    let was_begun = |stage: &Stage| [plan.record_path(*stage), plan.attempt_path(*stage)].iter().any(|it| it.exists());
+    if !plan.stages().iter().any(was_begun) && RunRecord::all(plan).next().is_none() {
+        return "never run".to_owned();
+    }
+    let is_to_do = |it: &&Standing| it.state.is_to_do() || it.state == State::Running;
+    let to_do = standings.iter().filter(is_to_do).enumerate();
+    let told = to_do.filter(|(place, it)| *place == 0 || it.state == State::Due);
+    let in_words = |(_, it): (usize, &Standing)| {
+        let stopped = it.attempt.as_ref().and_then(|attempt| attempt.stopped.as_ref());
+        let why = match (it.state, stopped) {
+            (State::Running, _) => "runs now".to_owned(),
+            (State::Interrupted, Some(stopped)) => stopped.message.clone(),
+            (State::Interrupted, None) => "its process was killed".to_owned(),
+            _ => it.reasons.join("; "),
+        };
+        format!("{}: {why}", it.stage)
+    };
+    told.map(in_words).collect::<Vec<_>>().join("; ")
 }
 
 /// In what units the errors of training and validation are, in words.

@@ -108,9 +108,12 @@ impl AxisRange {
     }
 
     fn problem(&self) -> Option<(String, &'static str)> {
-        let found = format!("{} to {}", self.from, self.to);
+        let found = format!("{} to {}", shortest(self.from), shortest(self.to));
         if self.from >= self.to {
             return Some((found, "an end above the beginning"));
+        }
+        if !(self.to - self.from).is_finite() {
+            return Some((found, "ends whose distance is a number"));
         }
         if self.log && self.from <= 0.0 {
             return Some((found, "positive ends of a range of logarithms"));
@@ -119,8 +122,12 @@ impl AxisRange {
             return Some(("`log` without `count`".to_owned(), "how many numbers the range has"));
         }
         let whole = |it: f64| it.fract() == 0.0 && it.abs() < 1e9;
-        (self.count.is_none() && !(whole(self.from) && whole(self.to)))
-            .then_some((found, "whole numbers, or `count` beside them"))
+        if self.count.is_none() && !(whole(self.from) && whole(self.to)) {
+            return Some((found, "whole numbers below 1e9, or `count` beside them"));
+        }
+        let count = self.count.filter(|count| (2..=MOST_CELLS).contains(count))?;
+        let is_again = self.values().windows(2).any(|pair| pair[0] == pair[1]);
+        is_again.then(|| (format!("{count} numbers from {found}"), "numbers that twelve digits tell apart"))
     }
 }
 
@@ -132,8 +139,14 @@ fn shortest(value: f64) -> Value {
     }
 }
 
-/// What is set: the dotted key, the value, and the dotted path in the file at which that is said.
-pub(crate) type Setting = (String, Value, String);
+/// What is set, and the dotted paths in the file at which its key and its value are said.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
+    pub key: String,
+    pub value: Value,
+    pub key_at: String,
+    pub value_at: String,
+}
 
 /// One place on an axis: its label, and what is set there.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,8 +176,8 @@ impl Axis {
             };
             let values = self.range.as_ref().map_or_else(|| self.values.clone(), AxisRange::values);
             let place = |(index, value): (usize, Value)| {
-                let set = vec![(key.clone(), value.clone(), said(index))];
-                AxisValue { label: label(&value), set }
+                let (label, key_at) = (label(&value), format!("{at}.key"));
+                AxisValue { label, set: vec![Setting { key: key.clone(), value, key_at, value_at: said(index) }] }
             };
             return values.into_iter().enumerate().map(place).collect();
         }
@@ -178,8 +191,9 @@ impl Axis {
     /// Number of its places.
     fn len(&self) -> usize {
         match &self.range {
-            // A range that is wrong may be as long as any.
-            Some(range) => range.count.unwrap_or_else(|| ((range.to - range.from).floor() + 1.0).max(0.0) as usize),
+            // One that is wrong is told of by itself.
+            Some(range) if range.problem().is_some() => 1,
+            Some(range) => range.count.unwrap_or_else(|| (range.to - range.from) as usize + 1),
             None => self.values.len() + self.variants.len(),
         }
     }
@@ -252,7 +266,7 @@ pub(crate) fn leaves(table: &Map<String, Value>, inside: &str, at: &str) -> Vec<
             Value::Object(inner) if !inner.is_empty() && !key.contains('.') => {
                 leaves(inner, &format!("{path}."), &said)
             }
-            leaf => vec![(path, leaf.clone(), said)],
+            leaf => vec![Setting { key: path, value: leaf.clone(), key_at: said.clone(), value_at: said }],
         }
     };
     table.iter().flat_map(leaf).collect()
@@ -293,7 +307,7 @@ mod tests {
     fn what_a_variant_sets_is_found_in_tables_and_in_dotted_keys() {
         let set = json!({"train": {"rule": "erm", "model": {"width": 8}}, "report.title": "a", "train.model": {"kind": "library"}});
         let found = leaves(set.as_object().unwrap(), "", "set");
-        let keys: Vec<_> = found.iter().map(|(key, _, said)| (key.as_str(), said.as_str())).collect();
+        let keys: Vec<_> = found.iter().map(|it| (it.key.as_str(), it.value_at.as_str())).collect();
         assert_eq!(
             keys,
             [

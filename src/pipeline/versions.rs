@@ -110,7 +110,7 @@ impl Version {
     pub(crate) fn check(&self) -> Result<(), Error> {
         match verify(&self.directory).into_iter().next() {
             None => Ok(()),
-            Some(found) => Err(Error::Unrecognised {
+            Some(found) => Err(Error::Damaged {
                 path: self.directory.clone(),
                 found,
                 expected: "the model as it was written".to_owned(),

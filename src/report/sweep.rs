@@ -38,7 +38,7 @@ pub enum CellState {
     Done,
     /// It was not run, or not to its end, or would give something else now.
     NotRun,
-    /// Its last run ended with an error.
+    /// Its last run ended with an error, which the next one would meet again for all that is known; or it cannot run as things are.
     Failed,
 }
 
@@ -62,9 +62,12 @@ pub struct CellResults {
     pub labels: Vec<String>,
     /// How it stands.
     pub state: CellState,
-    /// The error of its last run, if it failed.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What would run and why, in words, if it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The figures of its evaluation, and `mse_validation`; none unless it is done.
     pub figures: BTreeMap<String, f64>,
     /// Published figures to stand beside.
@@ -87,6 +90,13 @@ pub struct CellResults {
     pub device: String,
     /// Worker threads.
     pub threads: usize,
+}
+
+impl CellResults {
+    /// Why it is not done; empty if it is.
+    pub fn what_of_it(&self) -> &str {
+        self.error.as_deref().or(self.reason.as_deref()).unwrap_or_default()
+    }
 }
 
 /// `sweep.json` in the workspace of a sweep: its cells and their figures.
@@ -462,7 +472,7 @@ impl SweepResults {
         let mut headers = vec![text("cell"), text("state")];
         headers.extend(figures.iter().map(|figure| numeric(&label(figure))));
         headers.extend([numeric("environments"), numeric("failed"), numeric("training")]);
-        headers.push(text("error"));
+        headers.push(text("what of it"));
         let row = |cell: &CellResults| {
             let name = escape(&cell.name);
             let mut row = vec![match cell.state {
@@ -477,7 +487,7 @@ impl SweepResults {
             }));
             row.extend([cell.environments, cell.environments_failed].map(|count| number::count(count as u64)));
             row.push(cell.seconds.get("train").map_or_else(|| number::ABSENT.to_owned(), |it| number::duration(*it)));
-            row.push(cell.error.as_deref().map(escape).unwrap_or_default());
+            row.push(escape(cell.what_of_it()));
             row
         };
         table("Cells", &headers, &self.cells.iter().map(row).collect::<Vec<_>>())
@@ -533,6 +543,7 @@ mod tests {
             labels: vec![rule.to_owned(), seed.to_owned()],
             state: if error.is_some() { CellState::Done } else { CellState::NotRun },
             error: None,
+            reason: None,
             figures: figures.collect(),
             published: Vec::new(),
             dataset: format!("lv--seed-{seed}"),

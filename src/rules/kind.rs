@@ -17,6 +17,16 @@ use crate::models::{AdaptedLayers, Layout};
 /// Most values of a context.
 pub const MOST_DIMENSIONS: usize = 16;
 
+/// The settings of a training that some rules heed and others do not.
+pub const SETTINGS_OF_SOME: [&str; 6] = [
+    "inner_rate",
+    "pool",
+    "locality_penalty",
+    "gauss_newton.locality_penalty",
+    "context_penalty",
+    "gauss_newton.context_penalty",
+];
+
 /// Which rule adapts the weights to an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -138,6 +148,20 @@ impl Kind {
     /// Whether Adam sees trajectories through their expansions about the contexts of other environments.
     pub fn trains_through_expansion(self) -> bool {
         self == Kind::Ncf
+    }
+
+    /// Whether a training with this rule depends on `setting`, one of [`SETTINGS_OF_SOME`]; it does on all others.
+    pub fn heeds(self, setting: &str) -> bool {
+        match setting {
+            "inner_rate" => self.trains_through_adaptation(),
+            "pool" => self.trains_through_expansion(),
+            "locality_penalty" | "gauss_newton.locality_penalty" => matches!(self, Kind::CodaL1 | Kind::CodaL2),
+            // What environments own is not trained where it follows from the shared weights, or is nothing.
+            "context_penalty" | "gauss_newton.context_penalty" => {
+                !self.trains_through_adaptation() && self != Kind::Erm
+            }
+            _ => true,
+        }
     }
 
     /// Why this rule cannot adapt those layers of that model, if so: the setting, what was found, and what was expected.

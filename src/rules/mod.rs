@@ -25,7 +25,7 @@ mod kind;
 
 pub use context_fit::ContextFit;
 pub use environments::{decode_all, pull_back_all};
-pub use kind::{Kind, MOST_DIMENSIONS, Shape};
+pub use kind::{Kind, MOST_DIMENSIONS, SETTINGS_OF_SOME, Shape};
 pub use places::{Locality, Places};
 pub use restricted::Restricted;
 pub use rule::{GramProduct, Rule};

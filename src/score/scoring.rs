@@ -234,10 +234,20 @@ fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> 
     let length = trajectory.times[trajectory.times.len() - 1] - trajectory.times[0];
     let mut errors = Vec::new();
     for (time, state) in wanted {
-        let Some(row) = row_at(rows, *time, ROUNDING * length) else {
+        let near = rows_at(rows, *time, ROUNDING * length);
+        let distance = |row: &&Numbers| (row.values[0] - time).abs();
+        let Some(row) = near.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))) else {
             lack(format!("no time {time} of {}", in_words(&key)), problems);
             continue;
         };
+        // Equal times were told as the table was read.
+        if let Some([first, again]) = near.windows(2).find(|pair| pair[0].values[0] != pair[1].values[0]) {
+            let [before, after] = [first, again].map(|row| row.values[0]);
+            let found = format!("{} at the times {before} and {after}, which are one but for rounding", in_words(&key));
+            let remedy = format!("remove one of the two rows (the other is in line {})", first.line);
+            let problem = Problem::new(Kind::DuplicateTime, found, "each time once", remedy);
+            problems.push(problem.file(&table.path).line(again.line));
+        }
         for (observed, predicted) in state.iter().zip(&row.values[1..]).filter(|(observed, _)| !observed.is_nan()) {
             match !predicted.is_finite() {
                 true => lack(format!("no number at time {time} (line {}) of {}", row.line, in_words(&key)), problems),
@@ -248,12 +258,10 @@ fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> 
     errors
 }
 
-/// The row nearest to a time, if it is within `slack` of it.
-fn row_at(rows: &[Numbers], time: f64, slack: f64) -> Option<&Numbers> {
-    let after = rows.partition_point(|row| row.values[0] < time);
-    let near = rows[after.saturating_sub(1)..].iter().take(2);
-    let distance = |row: &&Numbers| (row.values[0] - time).abs();
-    near.filter(|row| distance(row) <= slack).min_by(|a, b| distance(a).total_cmp(&distance(b)))
+/// The rows within `slack` of a time.
+fn rows_at(rows: &[Numbers], time: f64, slack: f64) -> &[Numbers] {
+    let rows = &rows[rows.partition_point(|row| row.values[0] < time - slack)..];
+    &rows[..rows.partition_point(|row| row.values[0] <= time + slack)]
 }
 
 /// Adds the errors of parameters; a figure that lacks an environment stays without a value.

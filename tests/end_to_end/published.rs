@@ -68,6 +68,18 @@ fn everything_that_others_want_is_told_at_once() {
 }
 
 #[test]
+fn a_licence_that_nobody_knows_and_a_day_to_come_are_told() {
+    let publication = PUBLICATION.replace("2026-11-30", "2999-01-01");
+    let root = generated(&format!("license = \"CC BY 4.0\"\n{publication}"));
+    let found = checked(root.path(), 3);
+    assert_eq!(keys(&found), ["generate.license", "generate.publication.published"]);
+    let said = found["problems"].to_string();
+    assert!(said.contains("which is no SPDX expression") && said.contains("2999-01-01, and today is 2"), "{said}");
+    let root = generated(&format!("license = \"CC-BY-4.0 OR LicenseRef-pairs\"\n{PUBLICATION}"));
+    assert_eq!(keys(&checked(root.path(), 0)), [""; 0]);
+}
+
+#[test]
 fn what_is_written_otherwise_is_refused() {
     let wrong = PAIRS.replace(
         "dataset = \"pairs-set\"\n",

@@ -89,6 +89,8 @@ fn own_predictions_have_the_figures_of_the_evaluation() {
     let of_one: Vec<&str> = lines.iter().filter(|line| !line.contains("train-00004")).copied().collect();
     let stranger = format!("{in_domain}00000,train-99999,1,2,3\n");
     let twice = format!("{in_domain}{}\n", lines[3]);
+    let moved = (time.parse::<f64>().unwrap() * (1.0 + 1e-13)).to_string();
+    let nearly = format!("{in_domain}{}\n", lines[3].replacen(&format!(",{time},"), &format!(",{moved},"), 1));
     for (text, expected) in [
         (without, format!("no time {time} of environment \\\"train-00000\\\", trajectory \\\"00000\\\"")),
         (emptied, "no number at time".to_owned()),
@@ -96,6 +98,7 @@ fn own_predictions_have_the_figures_of_the_evaluation() {
         (of_one.join("\n"), "nothing of environment \\\"train-00004\\\"".to_owned()),
         (stranger, "train-99999".to_owned()),
         (twice, "a second time".to_owned()),
+        (nearly, format!("at the times {time} and {moved}, which are one but for rounding")),
         (in_domain.replace(",x,y\n", ",x,z\n"), "no column \\\"y\\\"".to_owned()),
     ] {
         fs::write(at("predictions/test.csv"), text).unwrap();

@@ -39,7 +39,11 @@ pub fn run(
         .filter(|(_, parameters)| !parameters.is_empty())
         .collect();
     if known.is_empty() {
-        run.emit(Event::Note("no training environment has known parameters: there is no map".to_owned()));
+        let why = match manifest.inferred {
+            Some(_) => "training inferred the environments, whose parameters nobody knows",
+            None => "no training environment has known parameters",
+        };
+        run.emit(Event::Note(format!("{why}: there is no map")));
         return Ok(None);
     }
     let units = manifest.units();

@@ -7,6 +7,7 @@ use super::computable::uncomputable;
 use super::read::{Read, read};
 use super::stages::{disagreements_with, trains};
 use super::starts::starts;
+use super::unheeded::unheeded;
 use crate::import;
 use crate::pipeline::document::Document;
 use crate::pipeline::error::Error;
@@ -33,7 +34,8 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
     };
     problems.extend(trains(&settings).and_then(uncomputable).map(|problem| document.placed(problem)));
     let superseded = trains(&settings).and_then(|train| train.gauss_newton.superseded());
-    let warnings = superseded.map(|problem| document.placed(problem)).into_iter().collect();
+    let mut warnings: Vec<Problem> = superseded.map(|problem| document.placed(problem)).into_iter().collect();
+    warnings.extend(trains(&settings).into_iter().flat_map(|train| unheeded(&[(&document, train)])));
     let mut checked = Checked { warnings, ..Checked::default() };
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {

@@ -7,4 +7,5 @@ pub(crate) mod sections;
 pub(crate) mod read;
 pub(crate) mod starts;
 pub(crate) mod computable;
+pub(crate) mod unheeded;
 pub(crate) mod archive;

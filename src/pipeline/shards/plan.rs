@@ -27,6 +27,8 @@ use crate::schema::{Split, TOOL};
 
 /// The name of the kind of file.
 const KIND: &str = "shards";
+/// What was expected where there is none.
+const EXPECTED: &str = "a plan that `paramill shard plan` of this version wrote; write it anew";
 /// Environments of a shard where nobody says how many.
 pub(crate) const ENVIRONMENTS: usize = 1000;
 
@@ -166,11 +168,9 @@ impl ShardPlan {
     /// # Errors
     /// If it cannot be read, is none, or is of another version of this program.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let refused = |found: String| Error::Unrecognised {
-            path: path.to_owned(),
-            found,
-            expected: "a plan that `paramill shard plan` of this version wrote; write it anew".to_owned(),
-        };
+        let refused =
+            |found: String| Error::Unrecognised { path: path.to_owned(), found, expected: EXPECTED.to_owned() };
+        let damaged = |found: String| Error::Damaged { path: path.to_owned(), found, expected: EXPECTED.to_owned() };
         let bytes = match regular::read(path) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::InvalidData) =>
@@ -179,12 +179,12 @@ impl ShardPlan {
             }
             read => read.map_err(Error::io(path))?,
         };
-        let plan: ShardPlan = serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
+        let plan: ShardPlan = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if plan.kind != KIND || plan.tool != TOOL {
             return Err(refused(format!("a plan of {}", plan.tool)));
         }
         if plan.digest != plan.own_digest() {
-            return Err(refused("a plan that was changed since".to_owned()));
+            return Err(damaged("a plan that was changed since".to_owned()));
         }
         Ok(plan)
     }
