@@ -19,6 +19,7 @@ use super::plot::{Key, Plot, legend_row};
 use super::side_by_side::Spread;
 use super::tables::{numeric, table, text};
 use crate::atomic;
+use crate::problems::many;
 
 /// A text in one line in which Markdown sees no HTML.
 fn in_markdown(text: &str) -> String {
@@ -333,7 +334,7 @@ impl SweepResults {
             .cells
             .iter()
             .filter(|cell| cell.state == CellState::Done)
-            .map(|cell| format!("{}, {} threads", cell.device, cell.threads))
+            .map(|cell| format!("{}, {}", cell.device, many(cell.threads as u64, "thread")))
             .collect();
         machines.sort();
         machines.dedup();
