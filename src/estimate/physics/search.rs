@@ -137,6 +137,7 @@ impl Fitter<'_> {
         starts: &[Vec<f64>],
     ) -> Result<(Best, Search), End> {
         let (minima, sizes) = self.explore(rough, starts)?;
+        fine.integrator.begin_as(&rough.integrator);
         let [best, ..] = minima.as_slice() else { unreachable!("an exploration without any minimum is an error") };
         self.ensure_explained(best, rough.rtol)?;
         let degrees_of_freedom = self.experiment.cells.len().saturating_sub(self.experiment.unknown_count()).max(1);
