@@ -67,6 +67,7 @@ impl Factorisation {
     }
 
     /// The same of several columns `values [n, LANES]` side by side.
+    #[inline(always)]
     pub(crate) fn solve_lanes(&self, values: &mut [[f64; LANES]]) {
         let n = self.size;
         for (k, &pivot) in self.pivots.iter().enumerate() {
@@ -78,16 +79,23 @@ impl Factorisation {
         }
         for (k, column) in self.factors.chunks_exact(n).enumerate().rev() {
             let (above, tail) = values.split_at_mut(k);
-            tail[0] = tail[0].map(|value| value * self.reciprocals[k]);
+            for value in &mut tail[0] {
+                *value *= self.reciprocals[k];
+            }
             subtract_lanes(tail[0], column, above);
         }
     }
 }
 
 /// `to -= column factors`, over the length of `to`; what is zero of a matrix is skipped.
+#[inline(always)]
 fn subtract_lanes(factors: [f64; LANES], column: &[f64], to: &mut [[f64; LANES]]) {
-    for (values, of_column) in to.iter_mut().zip(column).filter(|(_, of_column)| **of_column != 0.0) {
-        values.iter_mut().zip(factors).for_each(|(value, factor)| *value -= factor * of_column);
+    for (values, of_column) in to.iter_mut().zip(column) {
+        if *of_column != 0.0 {
+            for (value, factor) in values.iter_mut().zip(factors) {
+                *value -= factor * of_column;
+            }
+        }
     }
 }
 

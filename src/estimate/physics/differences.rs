@@ -61,6 +61,11 @@ impl Integrator {
         }
     }
 
+    /// Whether it begins trajectories as stiff ones.
+    pub(crate) fn is_stiff(&self) -> bool {
+        matches!(self, Integrator::Sensitivities(it) if it.is_stiff())
+    }
+
     /// Begins trajectories by the method that `other` begins them by.
     pub(crate) fn begin_as(&mut self, other: &Integrator) {
         if let (Integrator::Sensitivities(it), Integrator::Sensitivities(other)) = (self, other) {

@@ -267,10 +267,7 @@ impl<'a> Estimator<'a> {
         let ended = Ended { initial: fit.initial.clone(), own: fit.own.clone() };
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         match shared {
-            Some(shared) if !row.status.is_failure() => {
-                shared.set_intervals(&mut row);
-                shared.set_bounds(&mut row);
-            }
+            Some(shared) if !row.status.is_failure() => shared.complete_row(&mut row),
             Some(_) => {}
             // The bounds of one environment alone.
             None => {

@@ -235,8 +235,11 @@ impl SharedFit {
         }
     }
 
-    /// Sets the intervals of the shared parameters of a row: they have the degrees of freedom of all environments. Those of profiles are there.
-    pub(crate) fn set_intervals(&self, row: &mut Row) {
+    /// Sets the Cramér-Rao bounds of a row, and the intervals of its shared parameters: they have the degrees of freedom of all environments. Those of
+    /// profiles are there.
+    pub(crate) fn complete_row(&self, row: &mut Row) {
+        let bounds = self.environments.get(&row.environment).map_or(&[][..], |it| &it.bounds);
+        row.set_bounds(bounds.iter().map(|bound| Some(*bound).filter(|it| it.is_finite() && *it > 0.0)).collect());
         if !self.profiles.of_each.is_empty() {
             return;
         }
@@ -247,12 +250,6 @@ impl SharedFit {
             parameter.lower = (parameter.value - half).max(coordinate.lower);
             parameter.upper = (parameter.value + half).min(coordinate.upper);
         }
-    }
-
-    /// Sets the Cramér-Rao bounds of a row.
-    pub(crate) fn set_bounds(&self, row: &mut Row) {
-        let bounds = self.environments.get(&row.environment).map_or(&[][..], |it| &it.bounds);
-        row.set_bounds(bounds.iter().map(|bound| Some(*bound).filter(|it| it.is_finite() && *it > 0.0)).collect());
     }
 }
 
