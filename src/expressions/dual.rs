@@ -37,9 +37,6 @@ pub(crate) trait Scalar:
     + Mul<f64, Output = Self>
     + Neg<Output = Self>
 {
-    /// Whether it has several values, which the vectors of the processor hold side by side.
-    const IS_WIDE: bool;
-
     /// `self` to a whole power.
     fn powi(self, exponent: i32) -> Self;
 
@@ -54,8 +51,6 @@ pub(crate) trait Scalar:
 }
 
 impl Scalar for f64 {
-    const IS_WIDE: bool = false;
-
     #[inline(always)]
     fn powi(self, exponent: i32) -> Self {
         self.powi(exponent)
@@ -191,8 +186,6 @@ impl Mul<f64> for Dual {
 }
 
 impl Scalar for Dual {
-    const IS_WIDE: bool = true;
-
     #[inline(always)]
     fn powi(self, exponent: i32) -> Self {
         self.chain(self.value.powi(exponent), f64::from(exponent) * self.value.powi(exponent - 1))

@@ -117,8 +117,6 @@ impl Mul<f64> for Nested {
 }
 
 impl Scalar for Nested {
-    const IS_WIDE: bool = true;
-
     #[inline(always)]
     fn powi(self, exponent: i32) -> Self {
         self.chain(self.value.powi(exponent), self.value.powi(exponent - 1) * f64::from(exponent))

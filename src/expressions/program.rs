@@ -171,11 +171,14 @@ impl Program {
     /// Writes `dy/dt [C]` to `derivative`, at `time`, `state [C]` and `parameters [d_p]`, which the inputs follow as
     /// `signals::Drive` lays them out.
     pub(crate) fn derivative<S: Scalar>(&self, parameters: &[S], time: S, state: &[S], derivative: &mut [S]) {
-        let evaluation = Evaluation { program: self, parameters, time, state, derivative };
-        if S::IS_WIDE { pulp::Arch::new().dispatch(evaluation) } else { evaluation.run() }
+        // To clear a deep stack takes longer than most programs.
+        if self.depth <= SHALLOW {
+            self.run::<S, SHALLOW>(parameters, time, state, derivative);
+        } else {
+            self.run::<S, DEEPEST>(parameters, time, state, derivative);
+        }
     }
 
-    #[inline(always)]
     fn run<S: Scalar, const DEPTH: usize>(&self, parameters: &[S], time: S, state: &[S], derivative: &mut [S]) {
         let mut stack = [S::from(0.0); DEPTH];
         let mut next = 0;
@@ -208,37 +211,6 @@ impl Program {
                 }
             }
         }
-    }
-}
-
-/// A program with what it is evaluated at; a type of its own, since the body of a closure is not compiled for the vectors that are found.
-struct Evaluation<'a, S> {
-    program: &'a Program,
-    parameters: &'a [S],
-    time: S,
-    state: &'a [S],
-    derivative: &'a mut [S],
-}
-
-impl<S: Scalar> Evaluation<'_, S> {
-    #[inline(always)]
-    fn run(self) {
-        let Evaluation { program, parameters, time, state, derivative } = self;
-        // To clear a deep stack takes longer than most programs.
-        if program.depth <= SHALLOW {
-            program.run::<S, SHALLOW>(parameters, time, state, derivative);
-        } else {
-            program.run::<S, DEEPEST>(parameters, time, state, derivative);
-        }
-    }
-}
-
-impl<S: Scalar> pulp::WithSimd for Evaluation<'_, S> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<V: pulp::Simd>(self, _: V) {
-        self.run();
     }
 }
 

@@ -67,7 +67,6 @@ impl Factorisation {
     }
 
     /// The same of several columns `values [n, LANES]` side by side.
-    #[inline(always)]
     pub(crate) fn solve_lanes(&self, values: &mut [[f64; LANES]]) {
         let n = self.size;
         for (k, &pivot) in self.pivots.iter().enumerate() {
@@ -88,7 +87,6 @@ impl Factorisation {
 }
 
 /// `to -= column factors`, over the length of `to`; what is zero of a matrix is skipped.
-#[inline(always)]
 fn subtract_lanes(factors: [f64; LANES], column: &[f64], to: &mut [[f64; LANES]]) {
     for (values, of_column) in to.iter_mut().zip(column) {
         if *of_column != 0.0 {

@@ -48,37 +48,6 @@ pub struct Linearisation {
     pub bends: Vec<[f64; LANES]>,
 }
 
-/// The directions of a stage, to be solved after its state.
-struct Groups<'a> {
-    matrix: &'a Factorisation,
-    pattern: &'a [(usize, usize)],
-    bends: &'a [[f64; LANES]],
-    /// `u_i [C]`.
-    of_state: &'a [f64],
-    /// Right-hand sides `[G, C, LANES]` but for what `dJ` adds; replaced by the solutions `U_i`.
-    of_groups: &'a mut [f64],
-}
-
-/// A type of its own, since the body of a closure is not compiled for the vectors that are found.
-impl pulp::WithSimd for Groups<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Groups { matrix, pattern, bends, of_state, of_groups } = self;
-        let groups = of_groups.as_chunks_mut::<LANES>().0.chunks_exact_mut(of_state.len());
-        for (group, values) in groups.enumerate() {
-            for (&(row, column), bend) in pattern.iter().zip(&bends[group * pattern.len()..]) {
-                let by = of_state[column];
-                for (value, slope) in values[row].iter_mut().zip(bend) {
-                    *value += by * slope;
-                }
-            }
-            matrix.solve_lanes(values);
-        }
-    }
-}
-
 /// An adaptive integrator for stiff systems of one size, with its buffers; it allocates nothing while it runs.
 pub struct Rosenbrock {
     tableau: &'static RosenbrockTableau,
@@ -260,8 +229,12 @@ impl Rosenbrock {
             }
             let (of_state, of_groups) = own.split_at_mut(c);
             matrix.solve(of_state);
-            if !of_groups.is_empty() {
-                pulp::Arch::new().dispatch(Groups { matrix, pattern, bends, of_state, of_groups });
+            for (group, values) in of_groups.as_chunks_mut::<LANES>().0.chunks_exact_mut(c).enumerate() {
+                for (&(row, column), bend) in pattern.iter().zip(&bends[group * pattern.len()..]) {
+                    let by = of_state[column];
+                    values[row].iter_mut().zip(bend).for_each(|(value, slope)| *value += by * slope);
+                }
+                matrix.solve_lanes(values);
             }
         }
         self.work.evaluations += tableau.stages() as u64;
