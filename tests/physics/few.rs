@@ -85,8 +85,7 @@ fn student_s_noise_of_few_values_has_honest_intervals() {
     for count in [5, 8, 12, 24] {
         for intervals in ["wald", "profile"] {
             let settings = format!("noise = \"student\"\nintervals = \"{intervals}\"");
-            let laws: [(&str, fn(&mut Stream) -> f64); 2] = [("student", student), ("gaussian", gaussian)];
-            for (name, law) in laws {
+            for (name, law) in [("student", student as fn(&mut Stream) -> f64), ("gaussian", gaussian)] {
                 let rows = fits(&settings, false, (300, count), law);
                 let [rate, first] = [0, 1].map(|parameter| coverage(&rows, parameter));
                 assert!((rate.0 + first.0) / 2.0 > 0.92, "{count} {intervals} {name}: {rate:?} {first:?}");
