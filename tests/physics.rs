@@ -12,6 +12,8 @@ mod doses;
 mod driven;
 #[path = "physics/fields.rs"]
 mod fields;
+#[path = "physics/few.rs"]
+mod few;
 #[path = "physics/forecasts.rs"]
 mod forecasts;
 #[path = "physics/hidden.rs"]

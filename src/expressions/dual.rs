@@ -86,6 +86,18 @@ impl Dual {
         Dual { value, tangent }
     }
 
+    /// The derivative of a function of `self` and `right` by its first or its second argument.
+    pub(super) fn partial(self, right: Self, function: Binary, by: usize) -> Self {
+        let (slopes, bends) = ((function.slopes)(self.value, right.value), (function.bends)(self.value, right.value));
+        let mut bends = [bends[by], bends[by + 1]];
+        for (bend, operand) in bends.iter_mut().zip([self, right]) {
+            if operand.is_constant() {
+                *bend = 0.0;
+            }
+        }
+        self.chain_two(right, slopes[by], bends)
+    }
+
     /// Whether its derivative is zero along all directions; then an infinite slope does not count.
     pub(super) fn is_constant(&self) -> bool {
         self.tangent == [0.0; LANES]

@@ -12,6 +12,13 @@ pub(crate) struct Unary {
     pub bend: fn(f64) -> f64,
 }
 
+impl Unary {
+    /// Its derivative, of which no second one is known.
+    pub(crate) fn derivative(self) -> Self {
+        Unary { value: self.slope, slope: self.bend, bend: |_| f64::NAN }
+    }
+}
+
 /// A function of two arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Binary {

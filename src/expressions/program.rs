@@ -158,6 +158,11 @@ impl Program {
         Program { code, depth }
     }
 
+    /// Its instructions: those of each expression, which end in [`Instruction::Derivative`].
+    pub(super) fn code(&self) -> &[Instruction] {
+        &self.code
+    }
+
     /// Whether any right-hand side reads the time.
     pub(crate) fn uses_time(&self) -> bool {
         self.code.iter().any(|instruction| matches!(instruction, Instruction::Time))

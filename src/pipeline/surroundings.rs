@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use crate::dataset::Dataset;
-use crate::estimate::physics::{self, Surroundings};
+use crate::estimate::physics::{self, SharedProfiles, Surroundings};
 use crate::estimate::{self, Intervals, Row, Settings};
 use crate::progress::Run;
 use crate::report;
@@ -23,9 +23,9 @@ pub(crate) fn surroundings(
     run: &Run,
     undrawn: &mut Vec<String>,
 ) -> Result<Vec<report::Surroundings>, Error> {
-    let mut found = Vec::new();
+    let (mut found, mut shared) = (Vec::new(), SharedProfiles::default());
     for (split, row) in chosen(rows, settings.intervals == Intervals::Profile) {
-        match physics::surroundings(settings, dataset, *split, row, run) {
+        match physics::surroundings(settings, dataset, (*split, row), &mut shared, run) {
             Ok(Surroundings { costs, profiles }) => {
                 found.push(report::Surroundings { title: row.environment.clone(), costs, profiles });
             }

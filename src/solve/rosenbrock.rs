@@ -5,8 +5,8 @@
 //! dS/dt = J S + F,          W U_i = F_i + sum_{j<i} (C_ij / dt) U_j + d_i dt dF/dt + (dJ) u_i
 //! ```
 //!
-//! `y [C]` state, `S [K, C]` its derivatives along `K` directions, `F [K, C]` what the slopes of `S` have beside `J S` (a parameter moves along
-//! its direction, too), `dJ [K, C, C]` the derivatives of `J` along the directions, `f_i`, `F_i` all slopes at the argument of stage `i`. The
+//! `y [C]` state, `S [C, K]` its derivatives along `K` directions, `F [C, K]` what the slopes of `S` have beside `J S` (a parameter moves along
+//! its direction, too), `dJ [C, C, K]` the derivatives of `J` along the directions, `f_i`, `F_i` all slopes at the argument of stage `i`. The
 //! second line is the derivative of the first: the derivatives are those of the numbers that the method gives, whatever the step, and one
 //! factorisation of `W [C, C]` serves all stages of all directions. So the error of the state alone controls the step. Symbols, stages and
 //! step: [`RosenbrockTableau`]; control as for explicit methods.
@@ -21,26 +21,31 @@ use super::error::Error;
 use super::factorisation::Factorisation;
 use super::rosenbrock_tableau::RosenbrockTableau;
 use super::tolerance::{Tolerance, Work, all_finite, check_times};
+use crate::expressions::LANES;
 use crate::progress::Interrupt;
 
-/// A vector field with its derivatives, along `K` directions too.
+/// A vector field with its derivatives, along directions too, [`LANES`] of them in each of `G` groups: a state `[C]` is followed by its
+/// derivatives `[G, C, LANES]`.
 pub trait StiffField {
-    /// Writes `f [C]` and the slopes `[K, C]` of the directions to `slopes [1 + K, C]`, at `state [1 + K, C]`.
+    /// Row and column of the entries of `J` that may be other than zero.
+    fn pattern(&self) -> Vec<(usize, usize)>;
+
+    /// Writes `f [C]` and the slopes `[G, C, LANES]` of the directions to `slopes`, at `state`.
     fn slopes(&mut self, time: f64, state: &[f64], slopes: &mut [f64]);
 
-    /// Writes the derivatives of `f` at `state [1 + K, C]`; returns how many evaluations of the field that took.
+    /// Writes the derivatives of `f` at `state`; returns how many evaluations of the field that took.
     fn linearise(&mut self, time: f64, state: &[f64], at: &mut Linearisation) -> u64;
 }
 
-/// The derivatives of a vector field, and those of them along `K` directions.
-#[derive(Clone, Debug)]
+/// The derivatives of a vector field, and those of them along directions.
+#[derive(Clone, Debug, Default)]
 pub struct Linearisation {
-    /// `J [C, C]`, column by column: cell `c C + i` is `df_i/dy_c`.
-    pub jacobian: Vec<f64>,
-    /// `df/dt [1 + K, C]`.
+    /// The entries of `J` in the order of the pattern `[n]`.
+    pub entries: Vec<f64>,
+    /// `df/dt [C]`, followed by its derivatives `[G, C, LANES]`.
     pub by_time: Vec<f64>,
-    /// `dJ [K, C, C]`, each column by column.
-    pub bends: Vec<f64>,
+    /// `dJ [G, n, LANES]`.
+    pub bends: Vec<[f64; LANES]>,
 }
 
 /// An adaptive integrator for stiff systems of one size, with its buffers; it allocates nothing while it runs.
@@ -51,14 +56,14 @@ pub struct Rosenbrock {
     work: Work,
     /// `sum dt |lambda|` so far.
     stiffness: f64,
-    /// `[1 + K, C]`, as are the four that follow.
+    /// `[C]` and `[G, C, LANES]`, as are the three that follow.
     state: Vec<f64>,
     next: Vec<f64>,
     argument: Vec<f64>,
     slopes: Vec<f64>,
-    right: Vec<f64>,
-    /// Stages `[s, 1 + K, C]`.
+    /// Stages, `s` of the same.
     stages: Vec<f64>,
+    pattern: Vec<(usize, usize)>,
     linearisation: Linearisation,
     matrix: Factorisation,
     /// A vector `[C]` that the products by `J` turn towards the greatest rate, and its product.
@@ -68,18 +73,18 @@ pub struct Rosenbrock {
 }
 
 impl Rosenbrock {
-    /// An integrator for states of `channels` values along `directions`.
+    /// An integrator for states of `channels` values along that many `groups` of directions.
     ///
     /// # Errors
     /// [`Error::Tolerance`].
     pub fn new(
         tableau: &'static RosenbrockTableau,
         channels: usize,
-        directions: usize,
+        groups: usize,
         tolerance: Tolerance,
     ) -> Result<Self, Error> {
         tolerance.check()?;
-        let (c, size) = (channels, (1 + directions) * channels);
+        let (c, size) = (channels, (1 + groups * LANES) * channels);
         Ok(Rosenbrock {
             tableau,
             tolerance,
@@ -90,13 +95,9 @@ impl Rosenbrock {
             next: vec![0.0; size],
             argument: vec![0.0; size],
             slopes: vec![0.0; size],
-            right: vec![0.0; size],
             stages: vec![0.0; tableau.stages() * size],
-            linearisation: Linearisation {
-                jacobian: vec![0.0; c * c],
-                by_time: vec![0.0; size],
-                bends: vec![0.0; directions * c * c],
-            },
+            pattern: Vec::new(),
+            linearisation: Linearisation { by_time: vec![0.0; size], ..Linearisation::default() },
             matrix: Factorisation::new(c),
             fastest: vec![0.0; c],
             product: vec![0.0; c],
@@ -115,8 +116,8 @@ impl Rosenbrock {
         self.stiffness
     }
 
-    /// Integrates from `initial [1 + K, C]` at `times[0]` and writes the states at `times [T]` to `states [T, 1 + K, C]`, with a first step of
-    /// `dt` where it is known.
+    /// Integrates from `initial`, `[C]` and `[G, C, LANES]`, at `times[0]` and writes the same at `times [T]` to `states`, with a first step of `dt`
+    /// where it is known.
     ///
     /// After an error the contents of `states` are unspecified.
     ///
@@ -145,6 +146,10 @@ impl Rosenbrock {
             return Ok(self.work);
         }
         self.state.copy_from_slice(initial);
+        self.pattern = field.pattern();
+        let (count, groups) = (self.pattern.len(), (size / self.channels - 1) / LANES);
+        self.linearisation.entries.resize(count, 0.0);
+        self.linearisation.bends.resize(groups * count, [0.0; LANES]);
         let mut time = start;
         self.fastest.fill(0.0);
         self.linearise(time, field)?;
@@ -192,8 +197,8 @@ impl Rosenbrock {
     /// [`Error::NotFinite`] if a derivative of the field is not finite.
     fn linearise(&mut self, time: f64, field: &mut impl StiffField) -> Result<(), Error> {
         self.work.evaluations += field.linearise(time, &self.state, &mut self.linearisation);
-        let Linearisation { jacobian, by_time, bends } = &self.linearisation;
-        match [&self.state, jacobian, by_time, bends].into_iter().all(|values| all_finite(values)) {
+        let Linearisation { entries, by_time, bends } = &self.linearisation;
+        match [&self.state, entries, by_time, bends.as_flattened()].into_iter().all(all_finite) {
             true => Ok(()),
             false => Err(Error::NotFinite { time, state: self.state.clone() }),
         }
@@ -202,32 +207,34 @@ impl Rosenbrock {
     /// Fills `next`; returns the error in units of the tolerance, infinite where something is not finite.
     fn try_step(&mut self, step: Step, field: &mut impl StiffField) -> f64 {
         let (tableau, dt, c, size) = (self.tableau, step.dt, self.channels, self.state.len());
-        let Linearisation { jacobian, by_time, bends } = &self.linearisation;
-        let is_solvable = self.matrix.factorise(|matrix| {
-            matrix.iter_mut().zip(jacobian).for_each(|(cell, slope)| *cell = -slope);
-            matrix.iter_mut().step_by(c + 1).for_each(|cell| *cell += 1.0 / (tableau.gamma * dt));
+        let Rosenbrock { state, argument, slopes, stages, pattern, matrix, .. } = self;
+        let Linearisation { entries, by_time, bends } = &self.linearisation;
+        let is_solvable = matrix.factorise(|matrix| {
+            matrix.fill(0.0);
+            matrix.iter_mut().step_by(c + 1).for_each(|cell| *cell = 1.0 / (tableau.gamma * dt));
+            pattern.iter().zip(entries).for_each(|(&(row, column), entry)| matrix[column * c + row] -= entry);
         });
         if !is_solvable {
             return f64::INFINITY;
         }
         for stage in 0..tableau.stages() {
-            let (before, own) = self.stages.split_at_mut(stage * size);
-            combine(Some(&self.state), 1.0, tableau.arguments[stage], before, &mut self.argument);
-            field.slopes(step.time + tableau.nodes[stage] * dt, &self.argument, &mut self.slopes);
-            combine(Some(&self.slopes), 1.0 / dt, tableau.couplings[stage], before, &mut self.right);
+            let (before, own) = stages.split_at_mut(stage * size);
+            let own = &mut own[..size];
+            combine(Some(state), 1.0, tableau.arguments[stage], before, argument);
+            field.slopes(step.time + tableau.nodes[stage] * dt, argument, slopes);
+            combine(Some(slopes), 1.0 / dt, tableau.couplings[stage], before, own);
             let weight = dt * tableau.by_time[stage];
-            self.right.iter_mut().zip(by_time).for_each(|(value, slope)| *value += weight * slope);
-            let (of_state, of_directions) = own[..size].split_at_mut(c);
-            let (right, others) = self.right.split_at(c);
-            of_state.copy_from_slice(right);
-            self.matrix.solve(of_state);
-            let directions = of_directions.chunks_exact_mut(c).zip(others.chunks_exact(c));
-            for ((values, right), bends) in directions.zip(bends.chunks_exact(c * c)) {
-                values.copy_from_slice(right);
-                for (column, by) in bends.chunks_exact(c).zip(of_state.iter()) {
-                    values.iter_mut().zip(column).for_each(|(value, slope)| *value += by * slope);
+            if weight != 0.0 {
+                own.iter_mut().zip(by_time).for_each(|(value, slope)| *value += weight * slope);
+            }
+            let (of_state, of_groups) = own.split_at_mut(c);
+            matrix.solve(of_state);
+            for (group, values) in of_groups.as_chunks_mut::<LANES>().0.chunks_exact_mut(c).enumerate() {
+                for (&(row, column), bend) in pattern.iter().zip(&bends[group * pattern.len()..]) {
+                    let by = of_state[column];
+                    values[row].iter_mut().zip(bend).for_each(|(value, slope)| *value += by * slope);
                 }
-                self.matrix.solve(values);
+                matrix.solve_lanes(values);
             }
         }
         self.work.evaluations += tableau.stages() as u64;
@@ -260,15 +267,16 @@ impl Rosenbrock {
 
     /// The first step, from the sizes of the state, of its derivative and of the change of the derivative.
     fn first_step(&mut self, start: f64, end: f64, control: &Control, field: &mut impl StiffField) -> f64 {
-        let Rosenbrock { tolerance, state, argument, slopes, right, .. } = self;
+        let Rosenbrock { tolerance, channels, state, argument, slopes, next, .. } = self;
         field.slopes(start, state, slopes);
         self.work.evaluations += 2;
-        let size = |values: &[f64]| tolerance.mean_square(values, state, state).sqrt();
+        let c = *channels;
+        let size = |values: &[f64]| tolerance.mean_square(&values[..c], &state[..c], &state[..c]).sqrt();
         control.first_step(end - start, size(state), size(slopes), |dt| {
             combine(Some(state), dt, &[1.0], slopes, argument);
-            field.slopes(start + dt, argument, right);
-            right.iter_mut().zip(slopes.iter()).for_each(|(after, before)| *after -= before);
-            size(right)
+            field.slopes(start + dt, argument, next);
+            next.iter_mut().zip(slopes.iter()).for_each(|(after, before)| *after -= before);
+            size(next)
         })
     }
 
@@ -284,8 +292,8 @@ impl Rosenbrock {
             }
         }
         self.product.fill(0.0);
-        for (column, by) in self.linearisation.jacobian.chunks_exact(c).zip(&self.fastest) {
-            self.product.iter_mut().zip(column).for_each(|(value, slope)| *value += by * slope);
+        for (&(row, column), entry) in self.pattern.iter().zip(&self.linearisation.entries) {
+            self.product[row] += self.fastest[column] * entry;
         }
         let (before, after) = (size(&self.fastest), size(&self.product));
         for (value, of_product) in self.fastest.iter_mut().zip(&self.product) {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::equations::{Equations, FreeStart, OutputEquation, Range, StartSetting, StateEquation, Values};
 use super::system::{
-    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialValue, Outputs, Parameter, Preset, System,
+    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialValue, Outputs, Parameter, Preset, Room, System,
     TangentField,
 };
 use crate::expressions::grammar::Fault;
 use crate::expressions::program::{Code, Instruction, Program};
-use crate::expressions::{Dual, Nested, compile};
+use crate::expressions::{Dual, Jacobian, compile};
 use crate::problems::{Problem, Problems};
 
 impl Equations {
@@ -106,7 +106,6 @@ impl Equations {
         let Programs { derivatives: program, outputs, starts, doses } = programs;
         let has_expressions = self.states.iter().any(|it| matches!(it.start, Some(StartSetting::Expression(_))));
         let uses_time = program.uses_time() || has_expressions && starts.uses_time();
-        let reads_time = uses_time || !self.inputs.is_empty();
         let channels = self.states.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let inputs = self.inputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let covariates = self.covariates.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
@@ -115,7 +114,7 @@ impl Equations {
         let outputs = Outputs {
             channels: of_outputs.collect(),
             compared: compared.collect(),
-            field: (!self.outputs.is_empty()).then(|| on_duals(Arc::new(outputs), reads_time)),
+            field: (!self.outputs.is_empty()).then(|| on_duals(Arc::new(outputs), None)),
         };
         let parameters =
             self.parameters.iter().map(|it| Parameter::new(&it.name, &it.unit, &it.description, [it.lower, it.upper]));
@@ -130,7 +129,7 @@ impl Equations {
             }
         };
         let program = Arc::new(program);
-        let tangent = on_duals(Arc::clone(&program), reads_time);
+        let tangent = on_duals(Arc::clone(&program), Some(self.states.len()));
         let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
             program.derivative(parameters, time, state, derivative);
         };
@@ -150,9 +149,9 @@ impl Equations {
             "" => equations,
             description => format!("{description}, {equations}"),
         };
-        let starts = has_expressions.then(|| on_duals(Arc::new(starts), reads_time));
+        let starts = has_expressions.then(|| on_duals(Arc::new(starts), None));
         let initial: Vec<InitialValue> = self.states.iter().map(StateEquation::initial_value).collect();
-        let doses = self.doses(on_duals(Arc::new(doses), false), &initial, starts.as_ref());
+        let doses = self.doses(on_duals(Arc::new(doses), None), &initial, starts.as_ref());
         System {
             name: self.name.clone(),
             description,
@@ -220,15 +219,17 @@ struct Programs {
     doses: Program,
 }
 
-/// The program as a function of dual numbers; `reads_time` where its value changes with time between samples.
-fn on_duals(program: Arc<Program>, reads_time: bool) -> TangentField {
-    Arc::new(Compiled { program, reads_time })
+/// The program as a function of dual numbers, with its Jacobian by that many states if asked for.
+fn on_duals(program: Arc<Program>, states: Option<usize>) -> TangentField {
+    let jacobian = states.map(|states| Jacobian::new(&program, states));
+    Arc::new(Compiled { program, jacobian })
 }
 
 /// Equations with their derivatives.
 struct Compiled {
     program: Arc<Program>,
-    reads_time: bool,
+    /// None of what is not integrated.
+    jacobian: Option<Jacobian>,
 }
 
 impl Differentiable for Compiled {
@@ -236,12 +237,24 @@ impl Differentiable for Compiled {
         self.program.derivative(parameters, time, state, derivative);
     }
 
-    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]) {
-        self.program.derivative(parameters, time, state, derivative);
+    fn pattern(&self, _: usize) -> Vec<(usize, usize)> {
+        self.jacobian.iter().flat_map(Jacobian::pattern).collect()
     }
 
-    fn reads_time(&self) -> bool {
-        self.reads_time
+    /// The operations of all entries are about as many as those of two evaluations.
+    fn linearise(
+        &self,
+        parameters: &[Dual],
+        time: f64,
+        state: &[Dual],
+        room: &mut Room,
+        entries: &mut [Dual],
+        by_time: &mut [Dual],
+    ) -> u64 {
+        if let Some(jacobian) = &self.jacobian {
+            jacobian.evaluate((parameters, time, state), &mut room.values, entries, by_time);
+        }
+        2
     }
 }
 

@@ -1,10 +1,10 @@
 //! A vector field along several directions at a time, by dual numbers: what integrators of sensitivities evaluate.
 //!
-//! Explicit methods take states in groups `[G, C, 1 + LANES]`, as the dual numbers lie in memory; methods for stiff systems take them as
-//! `[1 + K, C]`, as they solve one system of equations for each direction.
+//! Explicit methods take states in groups `[G, C, 1 + LANES]`, as the dual numbers lie in memory; methods for stiff systems take the state `[C]`
+//! once, followed by the directions in groups `[G, C, LANES]`, as they solve the equations of a group at a time.
 
-use super::system::TangentField;
-use crate::expressions::{Dual, LANES, Nested};
+use super::system::{Room, TangentField};
+use crate::expressions::{Dual, LANES};
 use crate::solve::{Linearisation, StiffField};
 
 /// Values of a [`Dual`].
@@ -30,13 +30,12 @@ pub(crate) struct Directions {
     count: usize,
     /// Parameters `[G, d_p]` in groups of [`LANES`] directions.
     parameters: Vec<Dual>,
-    /// The same, filled when they are first asked for.
-    nested_parameters: Vec<Nested>,
     /// A state `[C]` of one group, and its derivative.
     state: Vec<Dual>,
     derivative: Vec<Dual>,
-    nested_state: Vec<Nested>,
-    nested_derivative: Vec<Nested>,
+    /// Entries of the Jacobian in the order of its pattern, and what it takes to compute them.
+    entries: Vec<Dual>,
+    room: Room,
 }
 
 impl Directions {
@@ -47,11 +46,10 @@ impl Directions {
             channels,
             count,
             parameters: Vec::new(),
-            nested_parameters: Vec::new(),
             state: vec![Dual::default(); channels],
             derivative: vec![Dual::default(); channels],
-            nested_state: vec![Nested::default(); channels],
-            nested_derivative: vec![Nested::default(); channels],
+            entries: Vec::new(),
+            room: Room::default(),
         }
     }
 
@@ -79,7 +77,6 @@ impl Directions {
                 tangent: lanes(start.parameter_directions, self.count, row, group),
             }));
         }
-        self.nested_parameters.clear();
     }
 
     /// Writes the initial state of `start` with its directions to `values [G, C, 1 + LANES]`.
@@ -108,30 +105,41 @@ impl Directions {
         }
     }
 
-    /// A state `[G, C, 1 + LANES]` as `[1 + K, C]`.
+    /// A state `[G, C, 1 + LANES]` as `[C]` and `[G, C, LANES]`.
     pub(crate) fn ungrouped(&self, values: &[f64]) -> Vec<f64> {
-        let c = self.channels;
-        let of_state = (0..c).map(|channel| values[channel * WIDTH]);
-        let of_directions = (0..self.count * c).map(|cell| {
-            let (direction, channel) = (cell / c, cell % c);
-            values[((direction / LANES) * c + channel) * WIDTH + 1 + direction % LANES]
-        });
-        of_state.chain(of_directions).collect()
+        let all = values.as_chunks::<WIDTH>().0;
+        let of_state = all[..self.channels].iter().map(|[value, ..]| *value);
+        let of_groups = all.iter().take(self.stiff_groups() * self.channels);
+        of_state.chain(of_groups.flat_map(|[_, tangent @ ..]| *tangent)).collect()
     }
 
-    /// The dual numbers of one value of `state [1 + K, C]` in a group.
-    fn dual(&self, state: &[f64], channel: usize, group: usize) -> Dual {
-        let tangent = |lane: usize| {
-            let direction = group * LANES + lane;
-            if direction < self.count { state[(1 + direction) * self.channels + channel] } else { 0.0 }
-        };
-        Dual { value: state[channel], tangent: std::array::from_fn(tangent) }
+    /// The sensitivities `[C, k]` of a state `[C]` and `[G, C, LANES]`, written to their room.
+    pub(crate) fn write_sensitivities(&self, values: &[f64], sensitivities: &mut [f64]) {
+        let groups = values[self.channels..].as_chunks::<LANES>().0;
+        for (channel, row) in sensitivities.chunks_exact_mut(self.count.max(1)).enumerate() {
+            for (group, slopes) in row.chunks_mut(LANES).enumerate() {
+                slopes.copy_from_slice(&groups[group * self.channels + channel][..slopes.len()]);
+            }
+        }
     }
 
-    /// The directions of a group with their lanes.
-    fn members(&self, group: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let first = group * LANES;
-        (first..self.count.min(first + LANES)).map(move |direction| (direction, direction - first))
+    /// Number of groups that a method for stiff systems integrates.
+    pub(crate) fn stiff_groups(&self) -> usize {
+        self.count.div_ceil(LANES)
+    }
+
+    /// Takes a group of a state `[C]` and `[G, C, LANES]`.
+    fn take(&mut self, state: &[f64], group: usize) {
+        let (values, groups) = state.split_at(self.channels);
+        let tangents = groups.as_chunks::<LANES>().0.get(group * self.channels..);
+        match tangents.filter(|it| !it.is_empty()) {
+            Some(tangents) => {
+                for ((dual, value), tangent) in self.state.iter_mut().zip(values).zip(tangents) {
+                    *dual = Dual { value: *value, tangent: *tangent };
+                }
+            }
+            None => self.state.iter_mut().zip(values).for_each(|(dual, value)| *dual = Dual::from(*value)),
+        }
     }
 
     /// The parameters of a group.
@@ -139,88 +147,54 @@ impl Directions {
         let d_p = self.parameters.len() / self.groups();
         group * d_p..(group + 1) * d_p
     }
-
-    /// Columns of the Jacobian without directions, [`LANES`] of them at a time.
-    fn columns(&mut self, time: f64, state: &[f64], jacobian: &mut [f64]) -> u64 {
-        let c = self.channels;
-        for (block, columns) in jacobian.chunks_mut(LANES * c).enumerate() {
-            for (channel, dual) in self.state.iter_mut().enumerate() {
-                let tangent = std::array::from_fn(|lane| f64::from(u8::from(block * LANES + lane == channel)));
-                *dual = Dual { value: state[channel], tangent };
-            }
-            self.field.first(&self.parameters, Dual::from(time), &self.state, &mut self.derivative);
-            for (lane, column) in columns.chunks_exact_mut(c).enumerate() {
-                column.iter_mut().zip(&self.derivative).for_each(|(cell, slope)| *cell = slope.tangent[lane]);
-            }
-        }
-        c.div_ceil(LANES) as u64
-    }
-
-    /// Derivatives in a group along one more direction: of the state at `column`, or of time if there is none.
-    fn along(&mut self, time: f64, state: &[f64], group: usize, column: Option<usize>) {
-        for channel in 0..self.channels {
-            let slope = Dual::from(if column == Some(channel) { 1.0 } else { 0.0 });
-            self.nested_state[channel] = Nested { value: self.dual(state, channel, group), slope };
-        }
-        let slope = Dual::from(if column.is_none() { 1.0 } else { 0.0 });
-        let time = Nested { value: Dual::from(time), slope };
-        if self.nested_parameters.is_empty() {
-            let parameters = self.parameters.iter();
-            self.nested_parameters.extend(parameters.map(|&value| Nested { value, slope: Dual::default() }));
-        }
-        let parameters = &self.nested_parameters[self.of_group(group)];
-        self.field.second(parameters, time, &self.nested_state, &mut self.nested_derivative);
-    }
 }
 
 impl StiffField for Directions {
+    fn pattern(&self) -> Vec<(usize, usize)> {
+        self.field.pattern(self.channels)
+    }
+
     fn slopes(&mut self, time: f64, state: &[f64], slopes: &mut [f64]) {
-        let c = self.channels;
+        let (of_state, of_groups) = slopes.split_at_mut(self.channels);
+        let of_groups = of_groups.as_chunks_mut::<LANES>().0;
         for group in 0..self.groups() {
-            for channel in 0..c {
-                self.state[channel] = self.dual(state, channel, group);
-            }
+            self.take(state, group);
             let of_group = self.of_group(group);
             self.field.first(&self.parameters[of_group], Dual::from(time), &self.state, &mut self.derivative);
-            for (channel, slope) in self.derivative.iter().enumerate() {
-                slopes[channel] = slope.value;
-                for (direction, lane) in self.members(group) {
-                    slopes[(1 + direction) * c + channel] = slope.tangent[lane];
-                }
+            if group == 0 {
+                of_state.iter_mut().zip(&self.derivative).for_each(|(slope, it)| *slope = it.value);
             }
+            let tangents = of_groups.iter_mut().skip(group * self.channels).zip(&self.derivative);
+            tangents.for_each(|(tangent, it)| *tangent = it.tangent);
         }
     }
 
-    /// An evaluation with second derivatives counts as two.
+    /// The groups together count as one, as in every evaluation.
     fn linearise(&mut self, time: f64, state: &[f64], at: &mut Linearisation) -> u64 {
-        let c = self.channels;
-        let mut evaluations = 0;
-        if self.count == 0 {
-            evaluations += self.columns(time, state, &mut at.jacobian);
-        }
+        let (mut evaluations, count) = (0, at.entries.len());
+        self.entries.resize(count, Dual::default());
         for group in 0..self.groups() {
-            let columns = if self.count == 0 { 0 } else { c };
-            for column in 0..columns {
-                self.along(time, state, group, Some(column));
-                for (channel, slope) in self.nested_derivative.iter().enumerate() {
-                    at.jacobian[column * c + channel] = slope.slope.value;
-                    for (direction, lane) in self.members(group) {
-                        at.bends[(direction * c + column) * c + channel] = slope.slope.tangent[lane];
-                    }
-                }
+            self.take(state, group);
+            self.derivative.fill(Dual::default());
+            let of_group = self.of_group(group);
+            evaluations = self.field.linearise(
+                &self.parameters[of_group],
+                time,
+                &self.state,
+                &mut self.room,
+                &mut self.entries,
+                &mut self.derivative,
+            );
+            if group == 0 {
+                at.entries.iter_mut().zip(&self.entries).for_each(|(value, it)| *value = it.value);
+                at.by_time.iter_mut().zip(&self.derivative).for_each(|(value, it)| *value = it.value);
             }
-            if self.field.reads_time() {
-                self.along(time, state, group, None);
-                for (channel, slope) in self.nested_derivative.iter().enumerate() {
-                    at.by_time[channel] = slope.slope.value;
-                    for (direction, lane) in self.members(group) {
-                        at.by_time[(1 + direction) * c + channel] = slope.slope.tangent[lane];
-                    }
-                }
-            }
+            let bends = at.bends.iter_mut().skip(group * count).zip(&self.entries);
+            bends.for_each(|(bend, it)| *bend = it.tangent);
+            let by_time = at.by_time[self.channels..].as_chunks_mut::<LANES>().0.iter_mut();
+            by_time.skip(group * self.channels).zip(&self.derivative).for_each(|(slope, it)| *slope = it.tangent);
         }
-        let of_second = if self.count == 0 { 0 } else { c } + usize::from(self.field.reads_time());
-        evaluations + 2 * of_second as u64
+        evaluations
     }
 }
 

@@ -34,5 +34,5 @@ pub use settings::SystemSettings;
 pub use simulator::Simulator;
 pub use system::{
     Axis, Channel, Differentiable, Dose, Doses, Dynamics, EnvironmentSet, Infusion, InitialDistribution, InitialValue,
-    Integrate, Outputs, Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
+    Integrate, Outputs, Parameter, Preset, Room, SpaceAxis, Stepper, System, TangentField, VectorField,
 };

@@ -42,7 +42,7 @@ pub struct Sensitivities {
     is_stiff: bool,
     /// Evaluations that the explicit method may spend on a stiff trajectory.
     patience: u64,
-    /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`, or as `[1 + k, C]`.
+    /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`, or the states followed by groups `[G, C, LANES]`.
     initial: Vec<f64>,
     states: Vec<f64>,
     work: Work,
@@ -100,6 +100,11 @@ impl Sensitivities {
         let (field, tolerance) = (self.field.field(), self.tolerance);
         let it = Sensitivities::new(field, self.channels, directions, self.tableau, tolerance)?;
         Ok(Sensitivities { is_stiff: self.is_stiff, ..it })
+    }
+
+    /// Begins trajectories as `other` does.
+    pub(crate) fn begin_as(&mut self, other: &Sensitivities) {
+        (self.is_stiff, self.patience) = (other.is_stiff, other.patience);
     }
 
     /// The cost of the last trajectory, even if it failed.
@@ -191,7 +196,7 @@ impl Sensitivities {
         self.is_stiff = true;
         let stiff = match &mut self.stiff {
             Some(stiff) => stiff,
-            none => none.insert(Box::new(Rosenbrock::new(&RODAS5P, c, k, self.tolerance)?)),
+            none => none.insert(Box::new(Rosenbrock::new(&RODAS5P, c, self.field.stiff_groups(), self.tolerance)?)),
         };
         let initial = self.field.ungrouped(&self.initial);
         self.states.resize(times.len() * self.initial.len(), 0.0);
@@ -200,13 +205,8 @@ impl Sensitivities {
         self.work += stiff.work();
         integrated.map_err(|error| error.with_partial_state(|state| state[..c].to_vec()))?;
         for (sample, row) in rows.chunks_exact(initial.len()).enumerate() {
-            let (of_state, of_directions) = row.split_at(c);
-            states[sample * c..(sample + 1) * c].copy_from_slice(of_state);
-            for (direction, values) in of_directions.chunks_exact(c).enumerate() {
-                for (channel, value) in values.iter().enumerate() {
-                    sensitivities[(sample * c + channel) * k + direction] = *value;
-                }
-            }
+            states[sample * c..(sample + 1) * c].copy_from_slice(&row[..c]);
+            self.field.write_sensitivities(row, &mut sensitivities[sample * c * k..(sample + 1) * c * k]);
         }
         Ok(())
     }

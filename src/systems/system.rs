@@ -151,11 +151,27 @@ pub trait Differentiable: Send + Sync {
     /// With first derivatives.
     fn first(&self, parameters: &[Dual], time: Dual, state: &[Dual], derivative: &mut [Dual]);
 
-    /// With second derivatives along one more direction.
-    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]);
+    /// Row and column of the entries of its Jacobian by `channels` values of a state, but for those that are always zero.
+    fn pattern(&self, channels: usize) -> Vec<(usize, usize)>;
 
-    /// Whether time or inputs occur in it.
-    fn reads_time(&self) -> bool;
+    /// Writes the entries of the Jacobian in the order of the pattern, and what of the derivative `[C]` by time is not always zero to `by_time [C]`;
+    /// returns how many evaluations of the field that took.
+    fn linearise(
+        &self,
+        parameters: &[Dual],
+        time: f64,
+        state: &[Dual],
+        room: &mut Room,
+        entries: &mut [Dual],
+        by_time: &mut [Dual],
+    ) -> u64;
+}
+
+/// Memory for what is computed on the way to derivatives.
+#[derive(Default)]
+pub struct Room {
+    pub(crate) values: Vec<Dual>,
+    nested: [Vec<Nested>; 3],
 }
 
 /// An autonomous field, written once for both kinds of numbers.
@@ -168,12 +184,34 @@ where
         (self.0)(parameters, time.value, state, derivative);
     }
 
-    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]) {
-        (self.1)(parameters, time.value.value, state, derivative);
+    fn pattern(&self, channels: usize) -> Vec<(usize, usize)> {
+        (0..channels * channels).map(|cell| (cell % channels, cell / channels)).collect()
     }
 
-    fn reads_time(&self) -> bool {
-        false
+    /// Column by column; an evaluation with second derivatives counts as two.
+    fn linearise(
+        &self,
+        parameters: &[Dual],
+        time: f64,
+        state: &[Dual],
+        room: &mut Room,
+        entries: &mut [Dual],
+        _: &mut [Dual],
+    ) -> u64 {
+        let [of_parameters, of_state, derivative] = &mut room.nested;
+        let still = |it: &Dual| Nested { value: *it, slope: Dual::default() };
+        for (values, to) in [(parameters, &mut *of_parameters), (state, &mut *of_state)] {
+            to.clear();
+            to.extend(values.iter().map(still));
+        }
+        derivative.resize(state.len(), Nested::default());
+        for (column, entries) in entries.chunks_exact_mut(state.len()).enumerate() {
+            of_state[column].slope = Dual::from(1.0);
+            (self.1)(of_parameters, time, of_state, derivative);
+            of_state[column].slope = Dual::default();
+            entries.iter_mut().zip(derivative.iter()).for_each(|(entry, it)| *entry = it.slope);
+        }
+        2 * state.len() as u64
     }
 }
 

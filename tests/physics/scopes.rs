@@ -1,9 +1,12 @@
 //! Parameters of trajectories, environments and all: against the same problems written otherwise, and against known truth.
 
-use paramill::estimate::physics::{Drawings, Systems};
-use paramill::estimate::{Row, Status, read_rows};
+use paramill::estimate::physics::{Drawings, SharedProfiles, Systems, surroundings};
+use paramill::estimate::{Row, Settings, Status, read_rows};
+use paramill::physics;
+use paramill::progress::Run;
 use paramill::random::Stream;
-use paramill::schema::{Split, Trajectory};
+use paramill::schema::{Between, Split, Trajectory};
+use paramill::systems::Equations;
 
 use super::hidden::{Columns, dataset, refusal, settings, trajectory};
 use super::model::{silently, with_threads};
@@ -317,7 +320,69 @@ fn profiles_of_what_all_share_are_the_intervals_of_regression() {
                 approx::assert_relative_eq!(value - it.lower, half, max_relative = 0.008);
             }
         }
+        if intervals == "profile" {
+            let (settings, mut shared) = (toml::from_str(&settings(&text, LINES)).unwrap(), SharedProfiles::default());
+            for row in &rows[..2] {
+                let around = |run: &Run| surroundings(&settings, &data, (Split::Adapt, row), &mut shared, run);
+                let profiles = silently(around).unwrap().profiles;
+                assert_eq!(profiles.len(), 2);
+                // That of the slope, which all share, goes through the ends of the interval as that of a start does.
+                for (profile, it) in profiles.iter().zip(&row.parameters) {
+                    approx::assert_relative_eq!(profile.lower, it.lower, max_relative = 1e-6);
+                    approx::assert_relative_eq!(profile.upper, it.upper, max_relative = 1e-6);
+                    assert!(profile.points.len() > 4, "{profile:?}");
+                    let near = |end: f64| profile.points.iter().find(|it| (it.0 / end - 1.0).abs() < 1e-6).unwrap().1;
+                    for end in [it.lower, it.upper] {
+                        assert!((near(end) / profile.limit - 1.0).abs() < 0.02, "{profile:?}");
+                    }
+                }
+            }
+        }
     }
+}
+
+/// Cultures that decay at one rate of all, from starts of their own, with known noise: the bounds are those of the sum of what each says, and
+/// the estimates scatter as widely.
+#[test]
+fn bounds_of_what_all_share_are_the_scatter_of_estimates() {
+    const NOISE: f64 = 0.1;
+    const REPLICATES: usize = 100;
+    let (times, starts, rate) = ([0.0, 0.7, 1.4, 2.8, 5.0], [2.0_f64, 5.0, 3.0], 0.4);
+    let system = toml::from_str::<Equations>(&format!("name = \"decay\"\nhorizon = 5.0\ntime_step = 0.5\n{CULTURES}"));
+    let system = system.unwrap().system().unwrap();
+    let settings = "noise.x = { kind = \"known\", value = 0.1 }\nphysics.scopes = { k = \"all\" }";
+    let settings: Settings = toml::from_str(settings).unwrap();
+    // Of each, the information about the rate that is left where its start is unknown.
+    let slopes = |start: f64| times.map(|t| [-start * t * (-rate * t).exp(), (-rate * t).exp()]);
+    let sums = starts.map(|start| {
+        let sum = |i: usize, j: usize| slopes(start).iter().map(|it| it[i] * it[j]).sum::<f64>() / NOISE.powi(2);
+        [sum(0, 0), sum(0, 1), sum(1, 1)]
+    });
+    let of_rate = 1.0 / sums.iter().map(|[kk, ka, aa]| kk - ka * ka / aa).sum::<f64>();
+    let expected = sums.map(|[_, ka, aa]| [of_rate.sqrt(), (1.0 / aa + (ka / aa).powi(2) * of_rate).sqrt()]);
+    let mut stream = Stream::new(7, "bounds", &[]);
+    let mut squares = [0.0; 2];
+    for _ in 0..REPLICATES {
+        let all = starts.iter().enumerate().map(|(e, start)| Trajectory {
+            parameters: vec![Some(rate), Some(*start)],
+            ..trajectory(
+                &format!("e{e}"),
+                "0",
+                &[],
+                &times,
+                times.iter().map(|t| start * (-rate * t).exp() + NOISE * stream.normal()).collect(),
+            )
+        });
+        let rows = physics::fit_with(&settings, &system, Between::Hold, &all.collect::<Vec<_>>()).unwrap();
+        for (row, expected) in rows.iter().zip(expected) {
+            for ((it, bound), square) in row.parameters.iter().zip(expected).zip(&mut squares) {
+                approx::assert_relative_eq!(it.crlb.unwrap(), bound, max_relative = 1e-5);
+                *square += ((it.value - it.truth.unwrap()) / bound).powi(2) / (REPLICATES * starts.len()) as f64;
+            }
+        }
+    }
+    // The rate is one of a hundred, a start one of three hundred.
+    assert!((squares[0].sqrt() - 1.0).abs() < 0.2 && (squares[1].sqrt() - 1.0).abs() < 0.12, "{squares:?}");
 }
 
 /// A prior on what all share is told in every row, and does not get wider because few values tell the noise.

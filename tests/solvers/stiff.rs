@@ -15,13 +15,17 @@ where
     F: Fn(f64, &[f64]) -> Vec<f64>,
     J: Fn(f64, &[f64]) -> ([f64; 4], [f64; 2]),
 {
+    fn pattern(&self) -> Vec<(usize, usize)> {
+        vec![(0, 0), (0, 1), (1, 0), (1, 1)]
+    }
+
     fn slopes(&mut self, time: f64, state: &[f64], slopes: &mut [f64]) {
         slopes.copy_from_slice(&(self.0)(time, state));
     }
 
     fn linearise(&mut self, time: f64, state: &[f64], at: &mut Linearisation) -> u64 {
-        let ([a, b, c, d], by_time) = (self.1)(time, state);
-        at.jacobian.copy_from_slice(&[a, c, b, d]);
+        let (jacobian, by_time) = (self.1)(time, state);
+        at.entries.copy_from_slice(&jacobian);
         at.by_time.copy_from_slice(&by_time);
         1
     }

@@ -12,7 +12,7 @@
 //! differentiated through them. Source: S. Kay, Fundamentals of Statistical Signal Processing I (1993), section 3.9.
 
 use super::budget::Budget;
-use super::experiment::{Experiment, Rollout, Unknowns};
+use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::normal::Normal;
@@ -57,41 +57,50 @@ impl Place<'_> {
     }
 }
 
+/// The noise that the information is by.
+pub(crate) enum Noise<'a> {
+    /// Of each channel `[C]`.
+    Levels(&'a [NoiseLevel]),
+    /// Of known kind and size, of any [kind](super::likelihood), and values below their limits; with the names of the channels `[C]`.
+    Measured(&'a Measured, &'a [String]),
+    /// As residuals are weighed.
+    Weights(&'a Weights),
+}
+
+/// The information there, with the unknowns that it is about; none where a trajectory cannot be integrated.
+pub(crate) fn information(
+    experiment: &Experiment,
+    place: Place,
+    noise: &Noise,
+    (settings, interrupt): (&PhysicsSettings, &Interrupt),
+) -> Option<(Unknowns, Normal)> {
+    let (unknowns, rollout) = place.roll_out(experiment, settings, interrupt)?;
+    let weighed = |weights: &Weights| experiment.normal(&rollout, weights, f64::INFINITY);
+    let normal = match noise {
+        Noise::Levels(levels) => weighed(&experiment.weights(|trajectory, cell, channel| {
+            let NoiseLevel { absolute, relative } = levels[channel];
+            let value = rollout.states[trajectory][cell];
+            let variance = absolute.powi(2) + (relative * value).powi(2);
+            (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()
+        })),
+        Noise::Weights(weights) => weighed(weights),
+        Noise::Measured(measured, channels) => {
+            let objective = Objective::new(experiment, measured, channels, settings.rtol).ok()?;
+            objective.information(&rollout, &unknowns, &[], 1.0)
+        }
+    };
+    Some((unknowns, normal))
+}
+
 /// The bounds `[d]` there; none where the data have no noise, or do not determine the parameters.
-pub(crate) fn standard_errors(
+pub(crate) fn bounds(
     experiment: &Experiment,
     place: Place,
-    noise: &[NoiseLevel],
-    settings: &PhysicsSettings,
-    interrupt: &Interrupt,
+    noise: &Noise,
+    how: (&PhysicsSettings, &Interrupt),
 ) -> Option<Vec<f64>> {
-    let (unknowns, rollout) = place.roll_out(experiment, settings, interrupt)?;
-    let weights = experiment.weights(|trajectory, cell, channel| {
-        let NoiseLevel { absolute, relative } = noise[channel];
-        let value = rollout.states[trajectory][cell];
-        let variance = absolute.powi(2) + (relative * value).powi(2);
-        (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()
-    });
-    bounds(experiment, &unknowns, experiment.normal(&rollout, &weights, f64::INFINITY))
-}
-
-/// The same for noise of known kind and size, of any [kind](super::likelihood), and values below their limits.
-pub(crate) fn of_measured(
-    experiment: &Experiment,
-    place: Place,
-    (measured, channels): (&Measured, &[String]),
-    settings: &PhysicsSettings,
-    interrupt: &Interrupt,
-) -> Option<Vec<f64>> {
-    let (unknowns, rollout) = place.roll_out(experiment, settings, interrupt)?;
-    let objective = Objective::new(experiment, measured, channels, settings.rtol).ok()?;
-    bounds(experiment, &unknowns, objective.information(&rollout, &unknowns, &[], 1.0))
-}
-
-/// The bounds by the information of all values.
-fn bounds(experiment: &Experiment, unknowns: &Unknowns, normal: Normal) -> Option<Vec<f64>> {
-    let information = normal.information()?;
-    let inverse = information.cholesky()?.inverse();
+    let (unknowns, normal) = information(experiment, place, noise, how)?;
+    let inverse = normal.information()?.cholesky()?.inverse();
     let slopes = experiment.parameters(&unknowns.coordinates);
     let bounds = slopes.iter().enumerate().map(|(j, (_, slope))| inverse[(j, j)].sqrt() * slope.abs());
     bounds.map(|bound| Some(bound).filter(|bound| bound.is_finite() && *bound > 0.0)).collect()

@@ -1,6 +1,6 @@
 //! Cramér-Rao bounds beside the estimates of a fit by equations, where the true parameters are known.
 
-use super::cramer_rao::{Place, of_measured, standard_errors};
+use super::cramer_rao::{Noise, Place, bounds};
 use super::equations::Equations;
 use super::experiment::Experiment;
 use super::fitted_noise::known_noise;
@@ -26,7 +26,7 @@ pub(crate) fn bounds_of_fit(
     experiment: &Experiment,
     (split, truth, row): (Split, &[Option<f64>], &Row),
     Ended { initial, own: fitted }: Ended,
-    (physics, interrupt): (&PhysicsSettings, &Interrupt),
+    how: (&PhysicsSettings, &Interrupt),
 ) -> Option<Vec<f64>> {
     let parameters: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
     let mut own = experiment.start(&parameters).own;
@@ -35,13 +35,13 @@ pub(crate) fn bounds_of_fit(
     }
     let place = Place { parameters: &parameters, initial: &initial, own };
     match equations.simulated_noise(split) {
-        Some(noise) => standard_errors(experiment, place, &noise, physics, interrupt),
+        Some(noise) => bounds(experiment, place, &Noise::Levels(&noise), how),
         // Data that were simulated without noise have no bound.
         None if equations.is_simulated || row.status.is_failure() => None,
         None => {
-            let found = known_noise(equations, row, (experiment, physics.rtol));
+            let found = known_noise(equations, row, (experiment, how.0.rtol));
             let measured = Measured { own_priors: Vec::new(), ..found };
-            of_measured(experiment, place, (&measured, &equations.channel_names), physics, interrupt)
+            bounds(experiment, place, &Noise::Measured(&measured, &equations.channel_names), how)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Cramér-Rao bounds beside the estimates of a learned model, where the equations of the data are known as well.
 
 use super::cramer_rao;
-use super::cramer_rao::{NoiseLevel, Place};
+use super::cramer_rao::{Noise, NoiseLevel, Place};
 use super::equations::Equations;
 use super::experiment::Experiment;
 use crate::dataset::Dataset;
@@ -74,7 +74,8 @@ impl<'a> ModelBounds<'a> {
         }
         let own = experiment.start(&parameters).own;
         let place = Place { parameters: &parameters, initial: &initial, own };
-        let bounds = cramer_rao::standard_errors(&experiment, place, &noise, &self.settings, self.interrupt)?;
+        let how = (&self.settings, self.interrupt);
+        let bounds = cramer_rao::bounds(&experiment, place, &Noise::Levels(&noise), how)?;
         let bound_of = |parameter: usize| {
             let estimated = equations.parameter_indices.iter().position(|it| *it == Some(parameter))?;
             Some(bounds[estimated])

@@ -61,6 +61,18 @@ impl Integrator {
         }
     }
 
+    /// Whether it begins trajectories as stiff ones.
+    pub(crate) fn is_stiff(&self) -> bool {
+        matches!(self, Integrator::Sensitivities(it) if it.is_stiff())
+    }
+
+    /// Begins trajectories by the method that `other` begins them by.
+    pub(crate) fn begin_as(&mut self, other: &Integrator) {
+        if let (Integrator::Sensitivities(it), Integrator::Sensitivities(other)) = (self, other) {
+            it.begin_as(other);
+        }
+    }
+
     /// Evaluations of the vector field in the last integration, finished or not; steps of an integrator of its own.
     pub(crate) fn evaluations(&self) -> u64 {
         match self {

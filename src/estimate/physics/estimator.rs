@@ -154,7 +154,7 @@ pub fn fit_with(
     let interrupt = Interrupt::new();
     let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
     let shared = match estimator.equations.shares() {
-        true => estimator.shared(environments.clone())?,
+        true => estimator.shared(environments.clone(), None)?,
         false => None,
     };
     Ok(estimator.block(Split::Adapt, environments, shared.as_ref())?.into_iter().map(|it| it.row).collect())
@@ -267,7 +267,7 @@ impl<'a> Estimator<'a> {
         let ended = Ended { initial: fit.initial.clone(), own: fit.own.clone() };
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         match shared {
-            Some(shared) if !row.status.is_failure() => shared.set_intervals(&mut row),
+            Some(shared) if !row.status.is_failure() => shared.complete_row(&mut row),
             Some(_) => {}
             // The bounds of one environment alone.
             None => {
@@ -343,10 +343,10 @@ impl<'a> Estimator<'a> {
     ///
     /// # Errors
     /// [`Error::Interrupted`].
-    fn shared(&self, environments: Vec<Observed>) -> Result<Option<SharedFit>, Error> {
+    fn shared(&self, environments: Vec<Observed>, split: Option<Split>) -> Result<Option<SharedFit>, Error> {
         let usable = |it: Observed| Observed { trajectories: self.usable(it.trajectories), ..it };
         let environments: Vec<Observed> = environments.into_iter().map(usable).collect();
-        let shared = together(&self.fitting(), &environments).transpose();
+        let shared = together(&self.fitting(), &environments, split).transpose();
         match self.interrupt.requested() {
             Some(signal) => Err(Error::Interrupted { signal }),
             // Only an interrupt is an error.
@@ -373,7 +373,7 @@ impl<'a> Estimator<'a> {
                 environments.extend(block);
                 Ok(())
             })?;
-            shared.extend(self.shared(environments)?.map(|it| (split, it)));
+            shared.extend(self.shared(environments, Some(split))?.map(|it| (split, it)));
             run.emit(Event::End);
         }
         Ok(shared)

@@ -316,13 +316,29 @@ impl<'a> Experiment<'a> {
         unknowns: &Unknowns,
         budget: &mut Budget,
     ) -> Result<Rollout, Halt> {
-        let (n, k) = (self.model.state_size(), self.directions());
+        self.roll_out_along(self.directions(), integrator, unknowns, budget)
+    }
+
+    /// The same along all directions, or without derivatives where `k` is none; the integrator is for as many.
+    pub(crate) fn roll_out_along(
+        &self,
+        k: usize,
+        integrator: &mut Integrator,
+        unknowns: &Unknowns,
+        budget: &mut Budget,
+    ) -> Result<Rollout, Halt> {
+        let n = self.model.state_size();
+        let moves = |directions: &mut [f64], place: usize, by: f64| {
+            if k > 0 {
+                directions[place] = by;
+            }
+        };
         let mut parameters = self.model.parameters.clone();
         let mut parameter_directions = vec![0.0; parameters.len() * k];
         let estimated = self.model.estimated.iter().zip(self.parameters(&unknowns.coordinates));
         for (direction, (&index, (value, slope))) in estimated.enumerate() {
             parameters[index] = value;
-            parameter_directions[index * k + direction] = slope;
+            moves(&mut parameter_directions, index * k + direction, slope);
         }
         let (shared, shared_directions) = (parameters, parameter_directions);
         let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new(), beneath: Vec::new() };
@@ -331,7 +347,8 @@ impl<'a> Experiment<'a> {
             let mut initial = Cow::Borrowed(&unknowns.initial[trajectory]);
             let mut state_directions = vec![0.0; n * k];
             for (index, &value) in self.unknown_initial[trajectory].iter().enumerate() {
-                state_directions[value * k + self.model.coordinates.len() + index] = self.unit(value, initial[value]);
+                let place = value * k + self.model.coordinates.len() + index;
+                moves(&mut state_directions, place, self.unit(value, initial[value]));
             }
             let (mut parameters, mut parameter_directions) =
                 (Cow::Borrowed(&shared), Cow::Borrowed(&shared_directions));
@@ -339,7 +356,7 @@ impl<'a> Experiment<'a> {
             for (j, (own, theta)) in self.model.own.iter().zip(&unknowns.own[trajectory]).enumerate() {
                 let (value, slope) = own.coordinate.value(*theta);
                 parameters.to_mut()[own.index] = value;
-                parameter_directions.to_mut()[own.index * k + first + j] = slope;
+                moves(parameter_directions.to_mut(), own.index * k + first + j, slope);
             }
             let along = |field| Function { field, parameters: &parameters, directions: &parameter_directions, k };
             if let Some(starts) = &self.model.starts {
@@ -410,6 +427,12 @@ impl<'a> Experiment<'a> {
             let residual = self.residual(rollout, trajectory, cell);
             (weights[trajectory][cell] * residual).abs()
         })
+    }
+
+    /// `|r|^2` of the weighted residuals, or twice Huber's loss, which need no derivatives.
+    pub(crate) fn squares(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> f64 {
+        let sizes = self.weighted_sizes(rollout, weights);
+        sizes.map(|size| if size > limit { limit * (2.0 * size - limit) } else { size * size }).sum()
     }
 
     /// The normal equations of the weighted residuals. Residuals beyond `limit` count by Huber's loss; an infinite limit is least squares.

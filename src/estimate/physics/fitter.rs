@@ -182,12 +182,14 @@ impl Fitter<'_> {
         if free == 0 {
             return 0.0;
         }
+        // The share of its variance that the unknowns leave to residuals.
+        let share = free as f64 / self.experiment.cells.len() as f64;
         let (experiment, c) = (self.experiment, self.experiment.model.channels);
         let (mut squares, mut least) = (vec![0.0; c], vec![0.0; c]);
         let sizes: Vec<f64> = experiment.weighted_sizes(rollout, &self.weights).collect();
         let of_cell = |&(trajectory, cell): &(usize, usize)| {
             let channel = experiment.model.channel(cell);
-            (channel, self.weights[trajectory][cell] * self.least[channel])
+            (channel, share.sqrt() * self.weights[trajectory][cell] * self.least[channel])
         };
         for (cell, size) in experiment.cells.iter().zip(&sizes) {
             let (channel, of_least) = of_cell(cell);

@@ -65,4 +65,4 @@ pub(crate) use models::of_row;
 pub use models::{Drawings, portrait, resume, run, run_rows};
 pub use replicates::Draws;
 pub use result::Profile;
-pub use surroundings::{Surroundings, surroundings};
+pub use surroundings::{SharedProfiles, Surroundings, surroundings};

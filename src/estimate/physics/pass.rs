@@ -1,4 +1,5 @@
-//! The two passes of a fit: a rough one that finds minima, and a fine one at the tolerances of the settings.
+//! The passes of a fit: a rough one that finds minima, and a fine one at the tolerances of the settings; of stiff systems, whose fine trajectories
+//! take many times as long as rough ones, one between them.
 
 use super::differences::Integrator;
 use super::experiment::Experiment;
@@ -30,6 +31,19 @@ impl Pass {
         tolerance: f64,
     ) -> Result<Self, solve::Error> {
         Pass::new(experiment, settings, &TSIT5, settings.rtol.max(ROUGH_RTOL), tolerance.max(ROUGH_STEP))
+    }
+
+    /// The pass between the two, after which little is left for the last one.
+    ///
+    /// # Errors
+    /// As [`Experiment::integrator`].
+    pub(crate) fn between(
+        experiment: &Experiment,
+        settings: &PhysicsSettings,
+        tolerance: f64,
+    ) -> Result<Self, solve::Error> {
+        let rtol = (settings.rtol * settings.rtol.max(ROUGH_RTOL)).sqrt();
+        Pass::new(experiment, settings, &DOP853, rtol, tolerance)
     }
 
     /// The last pass, at the tolerances of the settings.

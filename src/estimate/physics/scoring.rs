@@ -294,11 +294,17 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// Degrees of freedom of the intervals.
+    /// Degrees of freedom of the intervals. A channel that hides its [resolution](crate::estimate::resolution) has the noise of the others, and
+    /// tells none.
     pub(crate) fn degrees_of_freedom(&self) -> f64 {
         match &self.maximum {
             Some(maximum) => maximum.objective.degrees_of_freedom(),
-            None => self.experiment.cells.len() as f64 - self.experiment.unknown_count() as f64,
+            None => {
+                let (experiment, all) = (self.experiment, self.experiment.cells.len() as f64);
+                let is_hidden = |cell: usize| experiment.resolutions[experiment.model.channel(cell)].is_hidden;
+                let telling = experiment.cells.iter().filter(|it| !is_hidden(it.1)).count() as f64;
+                (all - experiment.unknown_count() as f64) * if telling > 0.0 { telling / all } else { 1.0 }
+            }
         }
     }
 

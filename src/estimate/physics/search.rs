@@ -137,6 +137,12 @@ impl Fitter<'_> {
         starts: &[Vec<f64>],
     ) -> Result<(Best, Search), End> {
         let (minima, sizes) = self.explore(rough, starts)?;
+        fine.integrator.begin_as(&rough.integrator);
+        let mut between = match rough.integrator.is_stiff() {
+            true => Pass::between(self.experiment, self.physics, self.estimate.tolerance).ok(),
+            false => None,
+        };
+        between.iter_mut().for_each(|it| it.integrator.begin_as(&rough.integrator));
         let [best, ..] = minima.as_slice() else { unreachable!("an exploration without any minimum is an error") };
         self.ensure_explained(best, rough.rtol)?;
         let degrees_of_freedom = self.experiment.cells.len().saturating_sub(self.experiment.unknown_count()).max(1);
@@ -153,7 +159,8 @@ impl Fitter<'_> {
             }
             let (weights, limit) = (self.weights.clone(), self.limit);
             self.fit_limit(&minimum.rollout);
-            match (self.refine(fine, minimum.unknowns), &mut found) {
+            let unknowns = self.approach(between.as_mut(), minimum.unknowns);
+            match (self.refine(fine, unknowns), &mut found) {
                 (Ok((iterate, end)), None) => found = Some(Best { iterate, end, rival: None, others: Vec::new() }),
                 (Ok((iterate, end)), Some(best)) => {
                     let own =
@@ -172,6 +179,19 @@ impl Fitter<'_> {
         let best = found.ok_or_else(|| failure.unwrap_or_else(|| self.failed(String::new())))?;
         search.rival = best.rival.as_ref().map(|rival| rival.1);
         Ok((best, search))
+    }
+
+    /// The unknowns of the minimum by the pass between the rough and the fine one, with weights by the noise there; as they were where there is none.
+    fn approach(&mut self, between: Option<&mut Pass>, unknowns: Unknowns) -> Unknowns {
+        let Some(between) = between else { return unknowns };
+        let (weights, limit) = (self.weights.clone(), self.limit);
+        match self.refine(between, unknowns.clone()) {
+            Ok((iterate, None)) => iterate.unknowns,
+            _ => {
+                (self.weights, self.limit) = (weights, limit);
+                unknowns
+            }
+        }
     }
 
     /// # Errors

@@ -73,13 +73,22 @@ impl Fitter<'_> {
     pub(crate) fn by_error(&mut self, rough: &mut Pass, starts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         let experiment: &Experiment = self.experiment;
         let mut sized: Vec<(f64, Vec<f64>)> = Vec::new();
+        // Errors alone need no derivatives.
+        let mut plain = rough.integrator.along(0).ok().flatten();
         for start in starts {
             if self.budget.ensure_left().is_err() {
                 break;
             }
-            let rollout = experiment.roll_out(&mut rough.integrator, &experiment.start(&start), &mut self.budget);
-            let squares = rollout.map(|it| experiment.normal(&it, &self.weights, self.limit).squares);
+            let unknowns = experiment.start(&start);
+            let rollout = match &mut plain {
+                Some(plain) => experiment.roll_out_along(0, plain, &unknowns, &mut self.budget),
+                None => experiment.roll_out(&mut rough.integrator, &unknowns, &mut self.budget),
+            };
+            let squares = rollout.map(|it| experiment.squares(&it, &self.weights, self.limit));
             sized.push((squares.ok().filter(|it| it.is_finite()).unwrap_or(f64::INFINITY), start));
+        }
+        if let Some(plain) = &plain {
+            rough.integrator.begin_as(plain);
         }
         sized.sort_by(|a, b| a.0.total_cmp(&b.0));
         sized.into_iter().map(|it| it.1).collect()

@@ -20,7 +20,7 @@ const REACH: f64 = 1.7;
 
 /// Panels in three columns, of environments whose profiles were asked for.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
-    // What all environments share has no points here.
+    // One that could not be made has no points.
     let profiles = |it: &'_ Surroundings| {
         let pairs = it.profiles.iter().cloned().zip(&input.parameters);
         pairs.filter(|(profile, _)| !profile.points.is_empty()).collect::<Vec<_>>()

@@ -43,6 +43,14 @@ impl Density {
     pub(crate) const IMPOSSIBLE: Density =
         Density { value: f64::INFINITY, gradient: [0.0; ARGUMENTS], information: [[0.0; ARGUMENTS]; ARGUMENTS] };
 
+    /// How much less likely it is than `exact`, what is predicted; it says nothing of the noise then.
+    pub(crate) fn beyond(self, exact: Density) -> Density {
+        let mut information = [[0.0; ARGUMENTS]; ARGUMENTS];
+        information[0][0] = self.information[0][0];
+        let gradient = std::array::from_fn(|k| self.gradient[k] - exact.gradient[k]);
+        Density { value: self.value - exact.value, gradient, information }
+    }
+
     /// Columns `c_k` with `sum_k c_k c_k'` the information, which is not negative; zero where its rank is smaller.
     pub(crate) fn factors(&self) -> [[f64; ARGUMENTS]; ARGUMENTS] {
         let mut left = self.information;

@@ -13,6 +13,7 @@ pub(crate) mod gaussian;
 pub(crate) mod student;
 pub(crate) mod law;
 pub(crate) mod measured;
+pub(crate) mod cell;
 pub(crate) mod objective;
 pub(crate) mod settling;
 pub(crate) mod criteria;

@@ -3,9 +3,10 @@
 //! The parameters `[d]` of the normal equations are joined by `phi [q]`. With `g` half the gradient of `-2 log L` and `I` the information of
 //! all values, `I s = -g` is a step of Fisher's scoring, as `J'J s = -J'r` is one of Gauss and Newton.
 
+use super::cell::{Cell, cells};
 use super::density::{ARGUMENTS, Density, Information, Observed};
 use super::law::Law;
-use super::measured::{LimitOf, Measured};
+use super::measured::Measured;
 use crate::estimate::measurement::{ChannelNoise, Prior};
 use crate::estimate::physics::experiment::{Experiment, Rollout, Unknowns, Weights};
 use crate::estimate::physics::normal::Normal;
@@ -20,6 +21,10 @@ const DEGREES_OF_FREEDOM: [f64; 2] = [2.0, 200.0];
 pub(crate) const LEAST_SHARE: f64 = 1e-3;
 /// Student's noise has this many times the degrees of freedom with which its likelihood has no maximum.
 const BOUNDED: f64 = 2.0;
+/// Degrees of freedom below which values do not tell how heavy the tails of Student's noise are: fits would believe a few of them. It then has
+/// so many of its own.
+const TOLD: f64 = 30.0;
+const USUAL: f64 = 8.0;
 /// A part of the noise that starts small has this share of its usual size.
 const LITTLE: f64 = 0.1;
 /// Degrees of freedom below which channels with the same kind of noise have it in common, as they have where one value at all samples tells none.
@@ -42,16 +47,6 @@ pub(super) struct Noise {
     pub(super) parameters: [Parameter; 2],
 }
 
-/// One observed value.
-pub(super) struct Cell {
-    trajectory: usize,
-    cell: usize,
-    pub(super) channel: usize,
-    observed: Observed,
-    /// Its standard deviation, where it is known by itself.
-    std_dev: Option<f64>,
-}
-
 /// The likelihood of an experiment.
 pub(crate) struct Objective<'a> {
     experiment: &'a Experiment<'a>,
@@ -65,6 +60,8 @@ pub(crate) struct Objective<'a> {
     pub shared: Vec<(usize, f64)>,
     /// Which of `phi [q]` are held.
     held: Vec<bool>,
+    /// Which channels `[C]` tell nothing of the noise, which is that of others: those with one value at all samples, with all its digits.
+    is_mute: Vec<bool>,
     /// The share of the variance that the unknowns of all environments leave to residuals, where they share noise.
     pub free_share: Option<f64>,
 }
@@ -86,6 +83,12 @@ impl<'a> Objective<'a> {
         cells.iter().for_each(|it| counts[it.channel] += share);
         let is_hidden = |channel: usize| counts[channel] > 0.0 && experiment.resolutions[channel].is_hidden;
         let is_common = counts.iter().any(|free| *free > 0.0 && *free < FEW) || (0..counts.len()).any(is_hidden);
+        // What tells the noise of a channel, where channels of one kind have it in common.
+        let told = |channel: usize| {
+            let kind = |it: usize| std::mem::discriminant(&measured.channels[it].noise);
+            let is_counted = |&it: &usize| it == channel || is_common && kind(it) == kind(channel) && !is_hidden(it);
+            (0..counts.len()).filter(is_counted).map(|it| counts[it]).sum::<f64>()
+        };
         let mut kinds: Vec<(std::mem::Discriminant<ChannelNoise>, usize, usize)> = Vec::new();
         let (mut noise, mut bounds, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         for (channel, measured) in measured.channels.iter().enumerate() {
@@ -129,7 +132,9 @@ impl<'a> Objective<'a> {
                 ChannelNoise::LogNormal { std_dev } => [parameter(0, std_dev, 1.0, shares), Parameter::Known(0.0)],
                 ChannelNoise::Student { scale: given, degrees_of_freedom } => {
                     let bounds = degrees_of_freedom_of(experiment.unknown_count() as f64, cells.len() as f64);
-                    [parameter(0, given, scale, sizes), parameter(1, degrees_of_freedom, 1.0, bounds)]
+                    let is_told = measured.is_shared[1] || told(channel) >= TOLD;
+                    let given_tails = degrees_of_freedom.or_else(|| (!is_told).then(|| USUAL.max(bounds.0)));
+                    [parameter(0, given, scale, sizes), parameter(1, given_tails, 1.0, bounds)]
                 }
                 ChannelNoise::Known { value, .. } => {
                     [Parameter::Known(value.unwrap_or(f64::NAN)), Parameter::Known(0.0)]
@@ -137,8 +142,20 @@ impl<'a> Objective<'a> {
             };
             noise.push(Noise { law, parameters });
         }
+        let indices = |channel: usize| {
+            let noise: &Noise = &noise[channel];
+            noise.parameters.iter().filter_map(|it| match it {
+                Parameter::Estimated { index, .. } => Some(*index),
+                Parameter::Known(_) => None,
+            })
+        };
+        let tells = |index: usize| (0..noise.len()).any(|it| !is_hidden(it) && indices(it).any(|own| own == index));
+        let is_mute =
+            |channel: usize| is_hidden(channel) && indices(channel).next().is_some() && indices(channel).all(tells);
+        let is_mute = (0..noise.len()).map(is_mute).collect();
         Ok(Objective {
             experiment,
+            is_mute,
             noise,
             cells,
             priors: &measured.priors,
@@ -298,7 +315,7 @@ impl<'a> Objective<'a> {
 
     /// The number of these that tell noise which is estimated.
     pub(crate) fn telling(&self) -> usize {
-        self.counted(|cell| self.is_estimated(cell))
+        self.counted(|cell| self.tells(cell))
     }
 
     fn counted(&self, is_meant: impl Fn(&Cell) -> bool) -> usize {
@@ -312,6 +329,11 @@ impl<'a> Objective<'a> {
     /// Whether something of the noise of a value is estimated.
     fn is_estimated(&self, cell: &Cell) -> bool {
         self.noise[cell.channel].parameters.iter().any(|it| matches!(it, Parameter::Estimated { .. }))
+    }
+
+    /// Whether a value tells noise that is estimated.
+    fn tells(&self, cell: &Cell) -> bool {
+        self.is_estimated(cell) && !self.is_mute[cell.channel]
     }
 
     /// Whether all that is known is known by the noise that is estimated: no noise is known, and no parameter beforehand.
@@ -328,7 +350,14 @@ impl<'a> Objective<'a> {
     pub(super) fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
         let [a, b] = self.parameters(cell.channel, phi);
         let predicted = rollout.states[cell.trajectory][cell.cell];
-        self.noise[cell.channel].law.density(cell.observed, predicted, [cell.std_dev.unwrap_or(a), b], information)
+        let law = self.noise[cell.channel].law;
+        let density =
+            |observed: Observed| law.density(observed, predicted, [cell.std_dev.unwrap_or(a), b], information);
+        match self.is_mute[cell.channel] {
+            false => density(cell.observed),
+            // That it is met exactly makes no noise more likely.
+            true => density(cell.observed).beyond(density(Observed { value: predicted, ..cell.observed })),
+        }
     }
 
     /// The square root of the information of each value about the predicted one, as weights of residuals.
@@ -435,46 +464,4 @@ fn law(noise: &ChannelNoise, scale: f64) -> Law {
         ChannelNoise::LogNormal { .. } => Law::LogNormal,
         ChannelNoise::Student { .. } => Law::Student,
     }
-}
-
-/// The observed values with what stands beside them.
-fn cells(experiment: &Experiment, measured: &Measured, channel_names: &[String]) -> Result<Vec<Cell>, String> {
-    let of_cell = |&(trajectory, cell): &(usize, usize)| {
-        let channel = experiment.model.channel(cell);
-        let of_channel = &measured.channels[channel];
-        let series = &experiment.series[trajectory];
-        let sample = cell / experiment.model.size();
-        let (value, time) = (series.observed()[cell], series.times()[sample]);
-        let beside = |place: usize| series.beside(sample).get(place).copied().unwrap_or(f64::NAN);
-        let std_dev = of_channel.std_devs.map(|place| (place, beside(place)));
-        if let Some((place, std_dev)) = std_dev
-            && !(std_dev > 0.0 && std_dev.is_finite())
-        {
-            return Err(format!(
-                "the standard deviation `{}` of {} is {std_dev} at t = {time}; give a number above zero wherever it is observed",
-                measured.beside[place], channel_names[channel]
-            ));
-        }
-        let limit = experiment.limits.get(trajectory).map_or(f64::NEG_INFINITY, |limits| limits[cell]);
-        if let Some(LimitOf::Beside(place)) = of_channel.limit
-            && !limit.is_finite()
-        {
-            return Err(format!(
-                "the limit `{}` of {} is {limit} at t = {time}; give a number wherever it is observed",
-                measured.beside[place], channel_names[channel]
-            ));
-        }
-        let observed = Observed { value, limit };
-        if matches!(of_channel.noise, ChannelNoise::LogNormal { .. })
-            && value <= 0.0
-            && !(observed.is_below() && limit > 0.0)
-        {
-            return Err(format!(
-                "{} is {value} at t = {time}, and log-normal noise leaves values above zero; name another kind, or a limit of quantification",
-                channel_names[channel]
-            ));
-        }
-        Ok(Cell { trajectory, cell, channel, observed, std_dev: std_dev.map(|it| it.1) })
-    };
-    experiment.cells.iter().map(of_cell).collect()
 }

@@ -26,6 +26,7 @@ pub(crate) mod member;
 pub(crate) mod descent;
 pub(crate) mod beginning;
 pub(crate) mod errors;
+pub(crate) mod bounds;
 pub(crate) mod profile;
 pub(crate) mod together;
 pub(crate) mod row;

@@ -71,6 +71,7 @@ impl SharedFit {
             own: self.batch.own.iter().map(|&place| values[place].0).collect(),
             follow: contribution.follow.rows(0, values.len()).into_owned(),
             of_trajectories: contribution.of_trajectories,
+            bounds: Vec::new(),
         })
     }
 
@@ -234,8 +235,11 @@ impl SharedFit {
         }
     }
 
-    /// Sets the intervals of the shared parameters of a row: they have the degrees of freedom of all environments. Those of profiles are there.
-    pub(crate) fn set_intervals(&self, row: &mut Row) {
+    /// Sets the Cramér-Rao bounds of a row, and the intervals of its shared parameters: they have the degrees of freedom of all environments. Those of
+    /// profiles are there.
+    pub(crate) fn complete_row(&self, row: &mut Row) {
+        let bounds = self.environments.get(&row.environment).map_or(&[][..], |it| &it.bounds);
+        row.set_bounds(bounds.iter().map(|bound| Some(*bound).filter(|it| it.is_finite() && *it > 0.0)).collect());
         if !self.profiles.of_each.is_empty() {
             return;
         }
@@ -250,18 +254,20 @@ impl SharedFit {
 }
 
 /// The fit of an environment with what all share as its `row` has it, from several starts. Profiles of its own parameters know how uncertain the
-/// row says these to be; those of the shared ones have no points.
-pub(crate) fn beside(fitting: &Fitting, batch: &Batch, row: &Row, environment: &Observed) -> Fit {
+/// row says these to be; those of the shared ones are `of_all`, in the order of the batch, without points where these are none.
+pub(crate) fn beside(fitting: &Fitting, batch: &Batch, row: &Row, environment: &Observed, of_all: &[Profile]) -> Fit {
     let z = batch.of_row(row);
-    if batch.own.is_empty() || z.iter().any(|it| !it.is_finite()) {
+    let mut fit = if batch.own.is_empty() || z.iter().any(|it| !it.is_finite()) {
         let (experiment, _) = fitting.experiment(&environment.parameters, &environment.trajectories);
-        return Fit::none(&experiment, (Status::Ok, String::new()), 0);
-    }
-    let variance = |&place: &usize| row.parameters[place].standard_error.powi(2);
-    let added = batch.own.iter().map(variance).collect();
-    let held = Held { times: 0.0, added, degrees_of_freedom: row.degrees_of_freedom };
-    let (_, mut fit) = fit_given(fitting, batch, &z, environment, (None, Some(&held)));
-    if fit.profiles.len() == batch.own.len() {
+        Fit::none(&experiment, (Status::Ok, String::new()), 0)
+    } else {
+        let variance = |&place: &usize| row.parameters[place].standard_error.powi(2);
+        let added = batch.own.iter().map(variance).collect();
+        let held = Held { times: 0.0, added, degrees_of_freedom: row.degrees_of_freedom };
+        fit_given(fitting, batch, &z, environment, (None, Some(&held))).1
+    };
+    let are_made = !(fit.profiles.is_empty() && of_all.is_empty());
+    if fit.profiles.len() == batch.own.len() && are_made {
         let of_row = |it: &ParameterEstimate| Profile {
             lower: it.lower,
             upper: it.upper,
@@ -270,6 +276,7 @@ pub(crate) fn beside(fitting: &Fitting, batch: &Batch, row: &Row, environment: &
         };
         let mut placed: Vec<Profile> = row.parameters.iter().map(of_row).collect();
         batch.own.iter().zip(fit.profiles).for_each(|(&place, profile)| placed[place] = profile);
+        batch.places.iter().zip(of_all).for_each(|(&place, profile)| placed[place] = profile.clone());
         fit.profiles = placed;
     }
     fit

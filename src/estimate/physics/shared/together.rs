@@ -13,6 +13,7 @@ use super::profile::Profiles;
 use crate::estimate::physics::fitting::Fitting;
 use crate::estimate::settings::{Intervals, Settings};
 use crate::estimate::stream::Observed;
+use crate::schema::Split;
 
 /// Times that environments which failed are tried again at better values.
 const AGAIN: usize = 2;
@@ -70,19 +71,25 @@ pub(crate) struct OfEnvironment {
     pub follow: DMatrix<f64>,
     /// How the unknowns `[u, s]` of each trajectory do.
     pub of_trajectories: Vec<DMatrix<f64>>,
+    /// Cramér-Rao bounds `[d]`, NaN where they are not determined; empty where they are not known.
+    pub bounds: Vec<f64>,
 }
 
-/// Fits what all `environments` share; none where nothing is shared.
+/// Fits what all `environments`, those of `split` where they are of a dataset, share; none where nothing is shared.
 ///
 /// # Errors
 /// An interrupt.
-pub(crate) fn together(fitting: &Fitting, environments: &[Observed]) -> Option<Result<SharedFit, String>> {
+pub(crate) fn together(
+    fitting: &Fitting,
+    environments: &[Observed],
+    split: Option<Split>,
+) -> Option<Result<SharedFit, String>> {
     let is_by_profiles = fitting.settings.intervals == Intervals::Profile;
     // Profiles are made at the end.
     let wald = Settings { intervals: Intervals::Wald, ..fitting.settings.clone() };
     let fitting = Fitting { settings: &wald, ..*fitting };
     let batch = Batch::new(fitting.equations)?;
-    Some(joint_fit(&fitting, batch, environments, is_by_profiles).or_else(|why| {
+    Some(joint_fit(&fitting, batch, (environments, split), is_by_profiles).or_else(|why| {
         if fitting.interrupt.requested().is_some() {
             return Err(why);
         }
@@ -100,7 +107,7 @@ fn left_behind(joint: &mut Joint) -> Vec<(String, LeftOut)> {
 fn joint_fit(
     fitting: &Fitting,
     mut batch: Batch,
-    environments: &[Observed],
+    (environments, split): (&[Observed], Option<Split>),
     is_by_profiles: bool,
 ) -> Result<SharedFit, String> {
     let alone = alone(fitting, environments);
@@ -177,13 +184,14 @@ fn joint_fit(
     left_out.extend(left_behind(&mut joint));
     let Errors { covariance, degrees_of_freedom, shares, free_share, follow, of_trajectories, .. } = errors;
     let active = joint.active_bounds();
+    let bounds = joint.bounds(environments, split).unwrap_or_else(|| vec![Vec::new(); joint.members.len()]);
     let Joint { members, at, z, .. } = joint;
-    let follow = follow.into_iter().zip(of_trajectories);
-    let ends = members.into_iter().zip(at).zip(follow).map(|((member, at), follow): ((Member, At), (_, _))| {
-        let (follow, of_trajectories) = follow;
+    let follow = follow.into_iter().zip(of_trajectories).zip(bounds);
+    let ends = members.into_iter().zip(at).zip(follow).map(|((member, at), follow): ((Member, At), _)| {
+        let ((follow, of_trajectories), bounds) = follow;
         let values = member.experiment.parameters(&at.unknowns.coordinates);
         let own = batch.own.iter().map(|&place| values[place].0).collect();
-        (member.id, OfEnvironment { own, follow, of_trajectories })
+        (member.id, OfEnvironment { own, follow, of_trajectories, bounds })
     });
     let environments: BTreeMap<String, OfEnvironment> = ends.collect();
     left_out.retain(|id, _| !environments.contains_key(id));
