@@ -1,6 +1,6 @@
 """How fast Paramill is on a GPU, beside PyTorch in the same run: `make bench-gpu`. Writes figures.json beside this file, of which page.py makes a page.
 
-    python3 benches/gpu/bench.py                       every figure, about ten minutes on an H200
+    python3 benches/gpu/bench.py                       every figure
     python3 benches/gpu/bench.py --device cpu --tiny   only to see that all runs; writes no file
 
 A step of Paramill is what a training of 4n steps takes beyond one of n, divided by 3n: start, data and looks at the validation split cancel. The
