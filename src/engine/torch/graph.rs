@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use libloading::os::unix::Library;
+use tch::Tensor;
 
 use super::cuda::with_causes;
 
@@ -90,6 +91,15 @@ pub(super) fn turn(device: tch::Device) -> Option<MutexGuard<'static, ()>> {
 pub(super) fn memory(device: usize) -> Option<u64> {
     let bytes = (functions().ok()?.memory)(c_int::try_from(device).ok()?);
     (bytes > 0).then_some(bytes)
+}
+
+/// Whether what a recording computed is what the operations themselves did, but for rounding.
+pub(super) fn agree(found: &[Tensor], expected: &[Tensor]) -> bool {
+    let close = |(found, expected): (&Tensor, &Tensor)| {
+        let largest = expected.abs().max().double_value(&[]);
+        found.allclose(expected, 1e-3, 1e-4 * largest, true)
+    };
+    found.len() == expected.len() && found.iter().zip(expected).all(close)
 }
 
 /// Operations that were recorded.

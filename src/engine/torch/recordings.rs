@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tch::Tensor;
 
-use super::graph::Graph;
+use super::graph::{Graph, agree};
 use super::integrator::to_vec;
 
 /// Graphs that are kept, each with the memory of its intermediate tensors.
@@ -39,7 +39,7 @@ struct Recorded {
 
 impl Recordings {
     /// What `operations` make of `inputs`, on the host. On a CUDA device they are recorded when they are called for the second time with
-    /// inputs of these shapes, and repeated from then on; they must take nothing from the host, and it is this thread's turn.
+    /// inputs of these shapes, held against themselves, and repeated from then on; they must take nothing from the host, and it is this thread's turn.
     pub(super) fn call(
         &self,
         device: tch::Device,
@@ -76,7 +76,10 @@ impl Recorded {
         let inputs: Vec<Tensor> = inputs.iter().map(Tensor::copy).collect();
         let outputs = RefCell::new(Vec::new());
         let graph = Graph::record(device, &|| *outputs.borrow_mut() = operations(&inputs)).ok()?;
-        Some(Recorded { graph, inputs, outputs: outputs.into_inner() })
+        let mut recorded = Recorded { graph, inputs, outputs: outputs.into_inner() };
+        let expected = operations(&recorded.inputs);
+        let again: Vec<Tensor> = recorded.inputs.iter().map(Tensor::copy).collect();
+        agree(recorded.repeat(&again), &expected).then_some(recorded)
     }
 
     fn repeat(&mut self, inputs: &[Tensor]) -> &[Tensor] {

@@ -8,7 +8,7 @@
 
 use tch::{Kind, Tensor};
 
-use super::graph::{Graph, turn};
+use super::graph::{Graph, agree, turn};
 use super::integrator::{Integrator, Restarts, Rows, to_vec};
 use crate::engine::batch::Batch;
 use crate::engine::resident::{MOST_STEPS, Made, Moved, Objective, Plan, Resident};
@@ -248,6 +248,19 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// The loss and the first moment of a step that `make` makes from weights of no meaning.
+    fn tried(&self, make: &dyn Fn()) -> Vec<Tensor> {
+        let pattern = Tensor::arange(self.trained.size()[0], (Kind::Double, self.trained.device())).sin() * 0.05;
+        write(&self.trained, pattern);
+        let Slots { next, made, is_sound, losses, .. } = &self.slots;
+        for place in [&self.moments[0], &self.moments[1], next, made] {
+            let _ = place.shallow_clone().zero_();
+        }
+        let _ = is_sound.shallow_clone().fill_(1);
+        make();
+        vec![losses.narrow(0, 0, 1).copy(), self.moments[0].copy()]
+    }
+
     fn make(&self) {
         let trained = self.trained.detach().set_requires_grad(true);
         let (loss, objective) = self.objective(&trained);
@@ -352,7 +365,10 @@ impl<'a> OnDevice<'a> {
         };
         let repeated = match device {
             tch::Device::Cuda(index) => match Graph::record(index, &|| step.make()) {
-                Ok(graph) => Repeated::Graph(graph),
+                Ok(graph) if agree(&step.tried(&|| graph.replay()), &step.tried(&|| step.make())) => {
+                    Repeated::Graph(graph)
+                }
+                Ok(_) => Repeated::Anew(Some("a recorded step is not the step".to_owned())),
                 Err(problem) => Repeated::Anew(Some(problem)),
             },
             _ => Repeated::Anew(None),
