@@ -34,6 +34,7 @@ pub use native::Native;
 #[cfg(not(feature = "torch"))]
 use no_torch as torch;
 pub use products::Products;
+pub(crate) use resident::{BETA_1, BETA_2, EPSILON};
 pub use resident::{MOST_STEPS, Made, Moved, Objective, Plan, Resident};
 pub use rollouts::{Engine, Jacobian, Tangents, Wrt, sum_of_squares};
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};

@@ -9,6 +9,13 @@ use crate::rules::Places;
 /// Steps that are planned at once, at most.
 pub const MOST_STEPS: usize = 64;
 
+/// Of Adam, the decay of the running mean of the gradient: Kingma and Ba, ICLR 2015, algorithm 1.
+pub(crate) const BETA_1: f64 = 0.9;
+/// The decay of the running mean of its square.
+pub(crate) const BETA_2: f64 = 0.999;
+/// What keeps a step finite where that is zero.
+pub(crate) const EPSILON: f64 = 1e-8;
+
 /// What is minimised, over the shared values `z [S]` and the contexts `xi_e [d]`:
 /// `sum m^2 (x(theta_e) - y)^2 / sum m^2 + mu sum_e |xi_e|^2 + lambda Omega`.
 pub struct Objective<'a> {

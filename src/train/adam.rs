@@ -1,11 +1,7 @@
 //! Adam: `m <- b1 m + (1 - b1) g`, `v <- b2 v + (1 - b2) g^2`, `w <- w - lr mhat / (sqrt(vhat) + eps)`,
 //! `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`. Source: Kingma and Ba, ICLR 2015, algorithm 1.
 
-/// Decay of the running mean of the gradient.
-const BETA_1: f64 = 0.9;
-/// Decay of the running mean of its square.
-const BETA_2: f64 = 0.999;
-const EPSILON: f64 = 1e-8;
+use crate::engine::{BETA_1, BETA_2, EPSILON};
 
 /// Makes step `t` (from 1) on `weights`; all slices have one length.
 pub(super) fn step(weights: &mut [f64], first: &mut [f64], second: &mut [f64], gradient: &[f64], rate: f64, t: u64) {

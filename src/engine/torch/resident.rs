@@ -11,13 +11,8 @@ use tch::{Kind, Tensor};
 use super::graph::{Graph, agree, turn};
 use super::integrator::{Integrator, Restarts, Rows, to_vec};
 use crate::engine::batch::Batch;
-use crate::engine::resident::{MOST_STEPS, Made, Moved, Objective, Plan, Resident};
+use crate::engine::resident::{BETA_1, BETA_2, EPSILON, MOST_STEPS, Made, Moved, Objective, Plan, Resident};
 use crate::rules::{Locality, Places};
-
-/// Adam's constants: Kingma and Ba, ICLR 2015, algorithm 1.
-const BETA_1: f64 = 0.9;
-const BETA_2: f64 = 0.999;
-const EPSILON: f64 = 1e-8;
 
 /// Steps that the device is sent before the host waits for one, where each is long.
 const AHEAD: usize = 4;
