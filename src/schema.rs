@@ -22,7 +22,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("merge", 1),
     ("split", 1),
     ("train", 3),
-    ("map", 2),
+    ("map", 3),
     ("estimate", 4),
     ("report", 4),
 ];
@@ -52,8 +52,8 @@ impl FormatVersion {
     pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 3 };
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
     /// Since 2.4 the map may know the model's own error, environments may be inferred, and the rule may be `ncf`. Since 2.5
-    /// axes in space are as in datasets of 2.3.
-    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 5 };
+    /// axes in space are as in datasets of 2.3. Since 2.6 the model's own error may be less than what a fit leaves would have it.
+    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 6 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared
     /// say where they are not. Since 3.5 parameters have the model's own error and the degrees of freedom of their interval, and values of trajectories

@@ -11,6 +11,8 @@
 //! leaves as much would, because it is not independent. It can have made no more of what is left than `m^2`, the most that it left of exact or
 //! like data; the rest is noise, which `V_j` has counted. What of it does not depend on the data, such as the error of the map, is `a_j`. Errors of
 //! a model are not normal: `c_j`, one number in the convex hull of the training contexts and another out of it, makes 95 % intervals as wide as they have to be.
+//! What a model leaves of exact data may also move the parameters less than noise would, over thousands of points of a field: of the share `min(1, m^2 / s^2)` of `V_j`
+//! then `r_j` is kept, at most all of it, one number in the hull and another out of it; what noise made beyond that counts whole.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,16 @@ pub struct ParameterError {
     pub in_hull: f64,
     /// `c` out of it.
     pub out_of_hull: f64,
+    /// `r` in the hull; 1 in models of before 2.6.
+    #[serde(default = "whole")]
+    pub kept_in_hull: f64,
+    /// `r` out of it.
+    #[serde(default = "whole")]
+    pub kept_out_of_hull: f64,
+}
+
+const fn whole() -> f64 {
+    1.0
 }
 
 impl ParameterError {
@@ -70,6 +82,13 @@ impl ModelError {
     /// The share `min(1, m^2 / s^2)` of what a fit left that the model can have made, where it `left` `s^2`.
     pub fn share(&self, left: f64) -> f64 {
         if left > self.left { self.left / left } else { 1.0 }
+    }
+
+    /// For each parameter `[d_p]` the factor of the deviation that its fit gives it, `sqrt(1 - (1 - r) min(1, m^2 / s^2))`, where it `left` `s^2`.
+    pub fn kept(&self, in_hull: bool, left: f64) -> Vec<f64> {
+        let share = self.share(left);
+        let kept = |it: &ParameterError| if in_hull { it.kept_in_hull } else { it.kept_out_of_hull };
+        self.parameters.iter().map(|it| (1.0 - (1.0 - kept(it)) * share).sqrt()).collect()
     }
 
     /// The covariance `[d_p][d_p]` of parameters whose fit gives them the `variances [d_p]` and `left` `s^2`, and a context that is or is not in the
@@ -107,6 +126,10 @@ impl ModelError {
         if let Some(size) = sizes.chain([self.left]).find(|size| !(size.is_finite() && *size >= 0.0)) {
             problems.push(format!("`model_error` has {size}; expected numbers from zero up"));
         }
+        let kept = self.parameters.iter().flat_map(|it| [it.kept_in_hull, it.kept_out_of_hull]);
+        if let Some(kept) = kept.into_iter().find(|kept| !(0.0..=1.0).contains(kept)) {
+            problems.push(format!("`model_error` keeps {kept} of a variance; expected 0 to 1"));
+        }
         problems
     }
 }
@@ -116,13 +139,29 @@ mod tests {
     use super::*;
 
     fn of_two(correlation: f64) -> ModelError {
+        let parameter = ParameterError {
+            constant: 1.0,
+            factor: 0.0,
+            growth: 0.0,
+            in_hull: 1.0,
+            out_of_hull: 1.0,
+            kept_in_hull: 0.25,
+            kept_out_of_hull: 1.0,
+        };
         ModelError {
             centre: vec![1.0, 0.0],
             precision: vec![vec![2.0, 0.5], vec![0.5, 1.0]],
             left: 4.0,
             parameters: vec![
-                ParameterError { constant: 1.0, factor: 0.0, growth: 0.0, in_hull: 1.0, out_of_hull: 1.0 },
-                ParameterError { constant: 0.5, factor: 2.0, growth: 2.0, in_hull: 1.0, out_of_hull: 3.0 },
+                parameter,
+                ParameterError {
+                    constant: 0.5,
+                    factor: 2.0,
+                    growth: 2.0,
+                    out_of_hull: 3.0,
+                    kept_in_hull: 1.0,
+                    ..parameter
+                },
             ],
             correlations: vec![vec![1.0, correlation], vec![correlation, 1.0]],
             environments: 23,
@@ -147,11 +186,30 @@ mod tests {
         assert_eq!(error.degrees_of_freedom(), 20.0);
     }
 
+    /// By hand: of a variance that the model made whole a quarter is kept, of one of which it made a quarter `3/4 + 1/4 1/4`.
+    #[test]
+    fn of_what_the_model_left_a_part_is_kept() {
+        let error = of_two(0.0);
+        assert_eq!(error.kept(true, 4.0), [0.5, 1.0]);
+        assert_eq!(error.kept(true, 1.0), [0.5, 1.0]);
+        assert_eq!(error.kept(true, 16.0), [0.8125_f64.sqrt(), 1.0]);
+        assert_eq!(error.kept(false, 4.0), [1.0, 1.0]);
+    }
+
+    /// Models of before 2.6 say nothing of it and keep all.
+    #[test]
+    fn an_earlier_model_keeps_all() {
+        let of_before = r#"{ "constant": 1, "factor": 0, "growth": 0, "in_hull": 1, "out_of_hull": 1 }"#;
+        let read: ParameterError = serde_json::from_str(of_before).unwrap();
+        assert_eq!((read.kept_in_hull, read.kept_out_of_hull), (1.0, 1.0));
+    }
+
     #[test]
     fn what_is_of_another_model_is_told() {
         assert_eq!(of_two(0.0).problems(2, 2), [""; 0]);
         let mut other = of_two(0.0);
         other.parameters[0].growth = f64::NAN;
-        assert_eq!(other.problems(3, 1).len(), 3);
+        other.parameters[1].kept_out_of_hull = 1.5;
+        assert_eq!(other.problems(3, 1).len(), 4);
     }
 }

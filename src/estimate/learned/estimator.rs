@@ -229,8 +229,8 @@ impl<'a> Estimator<'a> {
                 let jacobian = DMatrix::from_fn(d_p, context.len(), |j, k| jacobian[j][k]);
                 let of_noise = &jacobian * &covariance * jacobian.transpose();
                 let noise = noise(&errors, degrees_of_freedom, effective_points);
-                let (own, parts) = self.own_error(map, &context, &of_noise, &noise);
-                (map.apply(&context), of_noise + own, parts)
+                let (of_parameters, parts) = self.with_own_error(map, &context, of_noise, &noise);
+                (map.apply(&context), of_parameters, parts)
             }
             None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN), Vec::new()),
         };
@@ -263,25 +263,25 @@ impl<'a> Estimator<'a> {
         fit.row_of_model(&of_model)
     }
 
-    /// What parameters are off for the model's sake, where they have the covariance `of_noise [d_p, d_p]` by a fit that shows the `noise [C]`: the
-    /// covariance, and as parts of the variances where it was learned; else that of the map alone, and no parts.
-    fn own_error(
+    /// The covariance of parameters, the model's own error included, that have `of_noise [d_p, d_p]` by a fit that shows the `noise [C]`, and the model's
+    /// part of each variance where it was learned; else with the error of the map alone, and no parts.
+    fn with_own_error(
         &self,
         map: &ParameterMap,
         context: &[f64],
-        of_noise: &DMatrix<f64>,
+        of_noise: DMatrix<f64>,
         noise: &[f64],
     ) -> (DMatrix<f64>, Vec<Part>) {
         let Some(error) = map.model_error.as_ref().filter(|_| self.settings.model_error) else {
-            return (DMatrix::from_diagonal(&DVector::from_vec(map.variance(context))), Vec::new());
+            return (of_noise + DMatrix::from_diagonal(&DVector::from_vec(map.variance(context))), Vec::new());
         };
         let variances: Vec<f64> = of_noise.diagonal().iter().copied().collect();
-        let place = (context, self.contexts.contains(context));
-        let covariance = error.covariance(place, &variances, left(&self.model.manifest, noise));
-        let own = DMatrix::from_fn(variances.len(), variances.len(), |j, k| covariance[j][k]);
+        let (in_hull, left) = (self.contexts.contains(context), left(&self.model.manifest, noise));
+        let (own, kept) = (error.covariance((context, in_hull), &variances, left), error.kept(in_hull, left));
+        let both = of_noise.map_with_location(|j, k, of_noise| kept[j] * kept[k] * of_noise + own[j][k]);
         let degrees_of_freedom = error.degrees_of_freedom();
-        let parts = own.diagonal().iter().map(|&variance| Part { variance, degrees_of_freedom }).collect();
-        (own, parts)
+        let parts = own.iter().enumerate().map(|(j, own)| Part { variance: own[j], degrees_of_freedom }).collect();
+        (both, parts)
     }
 
     /// How the observed states of an environment differ from the training data, in words; `None` if they do not.

@@ -15,8 +15,9 @@
 //! ```
 //!
 //! which never makes the likelihood less and keeps both from zero up. Where enough contexts lie in the convex hull of those of the training, or
-//! out of it, `c_j` is then the least number with which `ceil(0.95 (n + 1))` of the `n` intervals there hold the truth: whatever the law of the errors,
-//! the interval of another such environment then holds it in 95 % (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005).
+//! out of it, `c_j` is then the least number with which `ceil(0.95 (n + 1))` of the `n` intervals there hold the truth; where they do so with
+//! `c_j = 0`, `r_j` is the least share of `u_i` with which they do. Whatever the law of the errors, the interval of another such environment then holds it
+//! in 95 % (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005).
 //!
 //! Source: H. Zhou, L. Hu, J. Zhou, K. Lange, MM algorithms for variance components
 //! models (Journal of Computational and Graphical Statistics, 2019).
@@ -189,8 +190,8 @@ impl Calibration {
             let quantile = quantile(LEVEL, error.degrees_of_freedom());
             let of = |side: bool| of_fit.iter().zip(&self.in_hull).filter(move |it| *it.1 == side).map(|it| it.0);
             let [inside, outside] = [true, false].map(|side| enough(of(side), &found, quantile));
-            found.in_hull = inside.unwrap_or(1.0);
-            found.out_of_hull = outside.unwrap_or(found.in_hull);
+            (found.in_hull, found.kept_in_hull) = inside.unwrap_or((1.0, 1.0));
+            (found.out_of_hull, found.kept_out_of_hull) = outside.unwrap_or((found.in_hull, found.kept_in_hull));
             error.parameters.push(found);
         }
         let moments = scaled.transpose() * &scaled;
@@ -213,16 +214,25 @@ fn rows(matrix: &DMatrix<f64>) -> Vec<Vec<f64>> {
     matrix.row_iter().map(|row| row.iter().copied().collect()).collect()
 }
 
-/// `c` with which the intervals of these, `quantile` deviations to each side, hold the truth in 95 %; `None` of too few to tell.
-fn enough<'a>(data: impl Iterator<Item = &'a Datum>, found: &ParameterError, quantile: f64) -> Option<f64> {
+/// `c` and `r` with which the intervals of these, `quantile` deviations to each side, hold the truth in 95 %: `c` is 0 or `r` 1. `None` of too few to tell.
+fn enough<'a>(data: impl Iterator<Item = &'a Datum>, found: &ParameterError, quantile: f64) -> Option<(f64, f64)> {
+    // From 0 to 1 it is `r`; above, `1 + c`.
     let needed = |it: &Datum| {
-        let (missing, own) = (it.square / quantile.powi(2) - it.variance, found.variance(it.spread, it.of_model));
-        if missing <= 0.0 { 0.0 } else { missing / own }
+        let (square, own) = (it.square / quantile.powi(2), found.variance(it.spread, it.of_model));
+        let (missing, noise) = (square - it.variance, it.variance - it.of_model);
+        if missing > 0.0 {
+            1.0 + missing / own
+        } else if square > noise {
+            (square - noise) / it.of_model
+        } else {
+            0.0
+        }
     };
     let mut needed: Vec<f64> = data.map(needed).collect();
     needed.sort_unstable_by(f64::total_cmp);
     let place = (LEVEL * (needed.len() + 1) as f64).ceil() as usize;
-    needed.get(place.checked_sub(1)?).copied().filter(|wider| wider.is_finite())
+    let needed = needed.get(place.checked_sub(1)?).copied().filter(|wider| wider.is_finite())?;
+    Some(((needed - 1.0).max(0.0), needed.min(1.0)))
 }
 
 /// One error of one parameter.
@@ -249,9 +259,17 @@ fn most_likely(data: &[Datum]) -> ParameterError {
     best.map_or(as_likely(0.0, 0.0, 1.0), |(_, found)| found)
 }
 
-/// These, and `c` of 1.
+/// These, and `c` and `r` of 1.
 fn as_likely(constant: f64, factor: f64, growth: f64) -> ParameterError {
-    ParameterError { constant, factor, growth, in_hull: 1.0, out_of_hull: 1.0 }
+    ParameterError {
+        constant,
+        factor,
+        growth,
+        in_hull: 1.0,
+        out_of_hull: 1.0,
+        kept_in_hull: 1.0,
+        kept_out_of_hull: 1.0,
+    }
 }
 
 /// The logarithm of the likelihood, but for a constant; an error that is exactly zero where nothing has a variance says nothing.
@@ -323,11 +341,31 @@ mod tests {
         let mut data: Vec<Datum> = (0..37).map(|i| of(0.05 * f64::from(i))).collect();
         data.extend([of(20.0), of(-9.0)]);
         let found = as_likely(0.0, 4.0, 1.0);
-        let wider = enough(data.iter(), &found, 2.0).unwrap();
+        let (wider, kept) = enough(data.iter(), &found, 2.0).unwrap();
+        assert_eq!(kept, 1.0);
         approx::assert_relative_eq!(2.0 * (wider * 4.0).sqrt(), 9.0, max_relative = 1e-12);
         assert_eq!(enough(data[..18].iter(), &found, 2.0), None);
-        let least = enough(data[..19].iter(), &found, 2.0).unwrap();
+        let (least, _) = enough(data[..19].iter(), &found, 2.0).unwrap();
         approx::assert_relative_eq!(2.0 * (least * 4.0).sqrt(), 0.9, max_relative = 1e-12);
+    }
+
+    /// Of 39 errors up to 3.8 the interval must hold 38, so it reaches to 3.7, though the fit gives each a deviation of 10.
+    #[test]
+    fn intervals_are_no_wider_than_other_errors_need() {
+        let of = |i: i32, of_model: f64| Datum {
+            square: (0.1 * f64::from(i)).powi(2),
+            variance: 100.0,
+            spread: 1.0,
+            of_model,
+        };
+        let found = as_likely(0.0, 1.0, 1.0);
+        let all: Vec<Datum> = (0..39).map(|i| of(i, 100.0)).collect();
+        let (wider, kept) = enough(all.iter(), &found, 2.0).unwrap();
+        assert_eq!(wider, 0.0);
+        approx::assert_relative_eq!(2.0 * (kept * 100.0).sqrt(), 3.7, max_relative = 1e-12);
+        // Where noise alone explains more than the errors are, nothing else is kept, and the noise is.
+        let noisy: Vec<Datum> = (0..39).map(|i| of(i, 40.0)).collect();
+        assert_eq!(enough(noisy.iter(), &found, 2.0), Some((0.0, 0.0)));
     }
 
     /// Errors as large as their variances say leave nothing to the model.
