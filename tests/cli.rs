@@ -143,6 +143,24 @@ fn a_setting_that_the_rule_has_no_use_for_is_warned_of_where_it_stands_and_once(
     // What the rule uses, and what stands in a file that has every default, is not told of.
     let said = warned(&alone, &["--set", "train.rule=ncf", "--set", "train.inner_rate=0.1"]);
     assert_eq!(said, "");
+    // Nor has the rest of what other settings leave idle an effect.
+    let idle = "\n[train]\nsteps = 100\ntied_deviation = 0.5\ninference = { environments = 3, every = 2 }\ngauss_newton = { patience = 7 }\n";
+    let said = warned(&format!("{PIPELINE}{idle}"), &[]);
+    assert_eq!(said.matches("warning: pairs.toml:").count(), 4, "{said}");
+    assert!(
+        said.contains("(train.tied_deviation): found 0.5, and contexts are learned; expected it with `train.contexts = \"tied\"` alone")
+            && said.contains("(train.gauss_newton.patience): found 7, and Gauss-Newton makes no steps"),
+        "{said}"
+    );
+    let all = ["train.contexts=tied", "train.gauss_newton.steps=3", "train.environments=infer"].map(|it| ["--set", it]);
+    assert!(!warned(&format!("{PIPELINE}{idle}"), &all.as_flattened()[..4]).contains("tied_deviation"));
+    let by_gauss_newton =
+        "\n[train]\nsteps = 0\nlearning_rate = 0.01\nteacher_forcing.start = 0.5\ngauss_newton.steps = 5\n";
+    let said = warned(&format!("{PIPELINE}{by_gauss_newton}"), &[]);
+    assert!(
+        said.lines().count() == 2 && said.contains("(train.learning_rate): found 0.01, and Adam makes no steps"),
+        "{said}"
+    );
     // In a sweep over rules a setting may be of one of them.
     let rules = "[sweep]\nover = [{ key = \"train.rule\", values = [\"coda-l2\", \"coda\", \"maml\"] }]\n";
     let said = warned(&format!("{alone}{rules}"), &[]);

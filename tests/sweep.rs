@@ -64,6 +64,26 @@ fn modified(path: &Path) -> std::time::SystemTime {
 }
 
 #[test]
+fn a_cell_in_whose_way_something_stands_keeps_no_other_from_being_told() {
+    let root = house(&format!("{PAIRS}[sweep]\n[[sweep.over]]\nkey = \"seed\"\nvalues = [0, 1]\n"));
+    let other = root.path().join("datasets/pairs--seed-0");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("notes.txt"), "not ours").unwrap();
+    let dry = paramill(root.path(), &["run", "pairs.toml", "--dry-run"]);
+    let (said, told) = (stderr(&dry), stdout(&dry));
+    assert_eq!(dry.status.code(), Some(4), "{said}{told}");
+    assert!(said.contains("seed-0: ") && said.contains("pairs--seed-0") && !said.contains("seed-1: "), "{said}");
+    assert!(
+        told.contains("seed-0  nothing, for an error") && told.contains("seed-1  generate, train, map, estimate"),
+        "{told}"
+    );
+    let told: Value =
+        serde_json::from_slice(&paramill(root.path(), &["run", "pairs.toml", "--dry-run", "--json"]).stdout).unwrap();
+    assert_eq!(told["cells"][0]["error"]["kind"], "not_a_dataset", "{told:#}");
+    assert_eq!((&told["cells"][1]["stages"][0]["action"], &told["exit_code"]), (&"run".into(), &4.into()), "{told:#}");
+}
+
+#[test]
 fn every_combination_is_a_pipeline_of_its_own_and_all_stand_in_one_table() {
     let root = house(&format!("{PAIRS}{TWO_BY_TWO}"));
     let root = root.path();

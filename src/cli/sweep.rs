@@ -64,7 +64,7 @@ pub(crate) fn warnings(command: &Run, problems: &[Problem]) -> Vec<String> {
 }
 
 fn outcome_as_json(it: &CellOutcome) -> Value {
-    let error = it.error.as_ref().map(|error| json!({ "kind": error.kind(), "message": error.to_string() }));
+    let error = it.error.as_ref().map(error_as_json);
     json!({ "name": it.name, "exit_code": it.exit_code, "error": error })
 }
 
@@ -85,25 +85,50 @@ fn shown(results: &SweepResults) -> String {
     text
 }
 
-/// What would run of each cell.
+/// What would run of each cell; one in whose way something stands keeps none of the others from being told.
 fn preview_all(command: &Run, cells: &[&Cell], options: &Options) -> Result<u8, Error> {
     let mut rows = vec![["cell", "would run"].map(str::to_owned).to_vec()];
-    let mut all = Vec::new();
+    let (mut all, mut exit_codes) = (Vec::new(), Vec::new());
     for cell in cells {
-        let decisions = preview(&cell.plan, options, &Built)?;
-        let to_do: Vec<&str> =
-            decisions.iter().filter(|it| it.action == Action::Run).map(|it| it.stage.name()).collect();
-        let said = if to_do.is_empty() { "up to date".to_owned() } else { to_do.join(", ") };
+        let (said, mut told, code) = match preview(&cell.plan, options, &Built) {
+            Ok(decisions) => {
+                let to_do: Vec<&str> =
+                    decisions.iter().filter(|it| it.action == Action::Run).map(|it| it.stage.name()).collect();
+                let (said, code) = match to_do.is_empty() {
+                    true => ("up to date".to_owned(), 0),
+                    false => (to_do.join(", "), WOULD_RUN),
+                };
+                (said, json!({ "stages": decisions }), code)
+            }
+            Err(error) => {
+                complain(&format!("{}: {error}", cell.name));
+                ("nothing, for an error".to_owned(), json!({ "error": error_as_json(&error) }), error.exit_code())
+            }
+        };
         rows.push(vec![cell.name.clone(), said]);
-        all.push(json!({ "cell": cell.name, "workspace": cell.plan.workspace, "stages": decisions }));
+        told["cell"] = json!(cell.name);
+        told["workspace"] = json!(cell.plan.workspace);
+        all.push(told);
+        exit_codes.push(code);
     }
-    let would_run = rows[1..].iter().any(|row| row[1] != "up to date");
-    let exit_code = if would_run { WOULD_RUN } else { 0 };
+    let exit_code = of_dry_runs(exit_codes);
     match command.json {
         true => print_json(&json!({ "cells": all, "exit_code": exit_code })),
         false => print(&table(&rows)),
     }
     Ok(exit_code)
+}
+
+/// The exit code of all where each has one of its own, 8 where something would run.
+fn of_dry_runs(codes: Vec<u8>) -> u8 {
+    match codes.iter().all(|code| [0, WOULD_RUN].contains(code)) {
+        true => codes.into_iter().max().unwrap_or(0),
+        false => exit_code_of(codes),
+    }
+}
+
+fn error_as_json(error: &Error) -> Value {
+    json!({ "kind": error.kind(), "message": error.to_string() })
 }
 
 /// Submits the jobs of each cell, whose file they name. One whose jobs cannot be submitted, or wait since an earlier time, keeps none of the others.
@@ -127,15 +152,11 @@ fn submit(command: &Run, sweep: &Sweep, cells: &[&Cell], options: &Options) -> R
             Err(error) => {
                 complain(&format!("{}: {error}", cell.name));
                 exit_codes.push(error.exit_code());
-                let error = json!({ "kind": error.kind(), "message": error.to_string() });
-                all.push(json!({ "cell": cell.name, "error": error }));
+                all.push(json!({ "cell": cell.name, "error": error_as_json(&error) }));
             }
         }
     }
-    let exit_code = match exit_codes.iter().all(|code| [0, WOULD_RUN].contains(code)) {
-        true => exit_codes.into_iter().max().unwrap_or(0),
-        false => exit_code_of(exit_codes),
-    };
+    let exit_code = of_dry_runs(exit_codes);
     if command.json {
         print_json(&json!({ "sweep": sweep.name, "cells": all, "exit_code": exit_code }));
     }
