@@ -24,7 +24,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("train", 3),
     ("map", 3),
     ("estimate", 4),
-    ("report", 4),
+    ("report", 5),
 ];
 
 /// The version of the algorithm behind the stage of that name.

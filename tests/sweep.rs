@@ -329,3 +329,57 @@ fn every_rule_of_the_papers_first_table_runs() {
     let markdown = stdout(&paramill(root.path(), &["results", "runs/table1-lv/sweep--tiny.json"]));
     assert!(markdown.contains("8 of 64 cells were run"), "{markdown}");
 }
+
+/// The other tables and figures of the paper, a cell of four steps of each and as few trajectories as show something. Gray-Scott's models are those of
+/// Navier-Stokes, and its data take a minute.
+#[test]
+fn every_other_pipeline_of_the_paper_runs_but_for_those_that_take_minutes() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/paper");
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let few =
+        ["train", "validation", "test", "adapt_test"].map(|split| format!("generate.splits.{split}.trajectories=2"));
+    let of_sines = ["train", "validation"].map(|split| format!("generate.splits.{split}.trajectories=2"));
+    let small_grid = [few.as_slice(), &["generate.splits.grid.limit=3".to_owned()]].concat();
+    let all: [(&str, &[&str], &[String]); 11] = [
+        ("locality-lv", &["full--l2--seed-0"], &few),
+        ("locality-go", &["first--none--seed-0"], &few),
+        ("samples-lv", &["coda-l1--1--seed-0"], &few),
+        ("parameters-lv", &["paper--seed-0"], &small_grid),
+        ("dimension-lv2", &["context_dimension-3--seed-0"], &few),
+        ("dimension-lv4", &["context_dimension-5--seed-0"], &few),
+        ("dimension-go", &["context_dimension-1--seed-0"], &few),
+        ("frames-ns", &["cavia-concat--seed-0", "coda-l1--seed-0"], &few),
+        ("landscapes-lv", &["coda-l1--seed-0", "erm--seed-0"], &few),
+        ("gradients-go", &["seed-0"], &few),
+        ("gradients-sin", &["seed-0"], &of_sines),
+    ];
+    for (name, cells, set) in all {
+        let file = directory.join(format!("{name}.toml"));
+        let mut arguments =
+            vec!["run", file.to_str().unwrap(), "--json", "--set=sweep.budget=tiny", "--set=estimate.iterations=3"];
+        let (set, cells) =
+            (set.iter().map(|it| format!("--set={it}")), cells.iter().map(|it| format!("--cell=tiny--{it}")));
+        let more: Vec<String> = set.chain(cells).collect();
+        arguments.extend(more.iter().map(String::as_str));
+        // Models of four steps are no good: environments may fail, cells do not.
+        let run = json(root, &arguments);
+        assert!([0, 4, 5].map(Value::from).contains(&run["exit_code"]), "{name}: {run:#}");
+        let of_cell = run["results"]["cells"].as_array().unwrap().iter().filter(|cell| cell["state"] == "done");
+        let done: Vec<&Value> = of_cell.collect();
+        assert_eq!(done.len(), more.iter().filter(|it| it.starts_with("--cell")).count(), "{name}");
+        for cell in done {
+            let report = root.join("runs").join(name).join("cells").join(cell["name"].as_str().unwrap()).join("report");
+            let has_landscape = report.join("landscape.svg").exists() && report.join("gradients.svg").exists();
+            assert_eq!(
+                has_landscape,
+                name.starts_with("landscapes") || name.starts_with("gradients"),
+                "{}",
+                report.display()
+            );
+            assert!(cell["errors_over_time"]["squared_errors"].as_array().unwrap().len() > 2, "{cell:#}");
+        }
+    }
+    let page = fs::read_to_string(root.join("runs/frames-ns/report--tiny/index.html")).unwrap();
+    assert!(page.contains("id=\"frames\"") && page.matches("class=\"p-curve-").count() >= 4, "{page}");
+}

@@ -20,7 +20,6 @@ use crate::pipeline::{
 };
 use crate::progress;
 use crate::progress::Event;
-use crate::regular;
 use crate::report::Summary;
 
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
@@ -131,10 +130,7 @@ fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool, exit_code:
 
 /// The summary, if the report stage is part of the pipeline and has left one.
 fn read_summary(plan: &Plan) -> Option<Summary> {
-    if !plan.has(Stage::Report) {
-        return None;
-    }
-    serde_json::from_slice(&regular::read(&plan.report_directory().join("summary.json")).ok()?).ok()
+    if plan.has(Stage::Report) { Summary::read(&plan.report_directory()) } else { None }
 }
 
 /// A line for each status that occurs.

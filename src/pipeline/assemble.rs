@@ -17,7 +17,8 @@ use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
 use crate::report::{
-    Input, Learned, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, name_of, significant, unit_of,
+    ErrorsOverTime, Input, Learned, LossPoint, OwnEstimate, Portrait, Summary, Term, TrainingEnvironment, name_of,
+    significant, unit_of,
 };
 use crate::schema::{Quantity, Split, Trajectory};
 
@@ -67,12 +68,14 @@ pub(crate) fn input(
         Some(model) => learned(settings.landscape, dataset, model, context, &mut undrawn),
         None => Learned::default(),
     };
+    let time_unit = &dataset.manifest().time_unit;
+    let errors_over_time = learned.frames.as_ref().map(|frames| ErrorsOverTime::new(frames, time_unit));
     let hidden = fits.drawn.first().map(|(_, drawn)| drawn.hidden.clone());
     Ok(Input {
         title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
         description: plan.description.clone(),
-        summary: summary(plan, model, &estimates, context),
-        time_unit: dataset.manifest().time_unit.clone(),
+        summary: Summary { errors_over_time, ..summary(plan, model, &estimates, context) },
+        time_unit: time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
         inputs: dataset.manifest().inputs.clone(),
         hidden: hidden.unwrap_or_else(|| estimates.hidden.clone()),
@@ -174,6 +177,7 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
         start: estimates.start.clone(),
         training_steps: training.map_or(0, |training| training.steps),
         mse_validation: training.map(|training| training.validation),
+        errors_over_time: None,
     }
 }
 

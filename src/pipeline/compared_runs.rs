@@ -13,7 +13,7 @@ use super::stage::Stage;
 use crate::checkpoint::StoredModel;
 use crate::estimate::{Evaluation, Manifest, rows};
 use crate::problems::{Kind, Problem};
-use crate::report::{ComparedRun, DataOfRun, LossPoint, SideBySide};
+use crate::report::{ComparedRun, DataOfRun, LossPoint, SideBySide, Summary};
 
 /// These workspaces side by side.
 ///
@@ -106,6 +106,9 @@ fn run(workspace: &Path, records: &BTreeMap<Stage, Record>) -> Result<ComparedRu
         let point =
             |it: crate::checkpoint::LogRecord| LossPoint { step: it.step, train: it.train, validation: it.validation };
         compared.losses = model.log.into_iter().map(point).collect();
+    }
+    if records.contains_key(&Stage::Report) {
+        compared.errors_over_time = Summary::read(&workspace.join("report")).and_then(|it| it.errors_over_time);
     }
     if records.contains_key(&Stage::Estimate) {
         let directory = workspace.join("estimates");

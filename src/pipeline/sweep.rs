@@ -167,6 +167,7 @@ fn results_of(cell: &Cell, executor: &dyn Executor, options: &Options) -> CellRe
         reason: (!is_done && error.is_none()).then(|| reason(plan, &standings)),
         error,
         figures: BTreeMap::new(),
+        errors_over_time: None,
         published: plan.report.iter().flat_map(|report| report.published.clone()).collect(),
         dataset: plan.dataset.clone(),
         scales: plan.train.as_ref().map_or_else(String::new, scales),
@@ -237,6 +238,9 @@ fn read_figures(plan: &Plan, results: &mut CellResults) {
         results.environments = estimates.evaluation.environments;
         results.environments_failed = estimates.evaluation.environments_failed;
         summary.evaluation = estimates.evaluation;
+    }
+    if plan.has(Stage::Report) {
+        results.errors_over_time = Summary::read(&plan.report_directory()).and_then(|it| it.errors_over_time);
     }
     results.figures = report::figures_of(&serde_json::to_value(&summary).unwrap_or_default());
 }

@@ -1,6 +1,7 @@
 //! All that a report shows.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde_json::Value;
 use crate::checkpoint::Inferred;
 use crate::estimate::physics::Profile;
 use crate::estimate::{Evaluation, Frames, Geometry, Row};
+use crate::regular;
 use crate::schema;
 use crate::schema::{Grid, Quantity};
 
@@ -44,6 +46,41 @@ pub struct Summary {
     pub training_steps: u64,
     /// Mean squared error on the validation split of the chosen model.
     pub mse_validation: Option<f64>,
+    /// Errors along trajectories that did not train the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors_over_time: Option<ErrorsOverTime>,
+}
+
+/// The mean squared error of a trained model at each time since the start of trajectories that did not train it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorsOverTime {
+    /// The unit of the times.
+    pub time_unit: String,
+    /// Times since the start `[L]`.
+    pub times: Vec<f64>,
+    /// The mean over trajectories and channels, in the units of the data `[L]`.
+    pub squared_errors: Vec<f64>,
+}
+
+impl ErrorsOverTime {
+    /// At the times that have an error.
+    pub(crate) fn new(frames: &Frames, time_unit: &str) -> Self {
+        let all = frames.times.iter().zip(&frames.mean).filter(|(_, error)| error.is_finite());
+        let (times, squared_errors) = all.map(|(t, error)| (*t, *error)).unzip();
+        ErrorsOverTime { time_unit: time_unit.to_owned(), times, squared_errors }
+    }
+
+    /// Times and errors.
+    pub(crate) fn points(&self) -> Vec<(f64, f64)> {
+        self.times.iter().copied().zip(self.squared_errors.iter().copied()).collect()
+    }
+}
+
+impl Summary {
+    /// The summary in the directory of a report; `None` where there is none that can be read.
+    pub(crate) fn read(report: &Path) -> Option<Self> {
+        serde_json::from_slice(&regular::read(&report.join("summary.json")).ok()?).ok()
+    }
 }
 
 /// The figures of a summary as JSON: those of its fields that are no counts.

@@ -41,8 +41,8 @@ pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
 pub(crate) use input::figures_of;
 pub use input::{
-    CheckBin, Event, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait, PredictiveCheck,
-    Published, Summary, Surroundings, Term, TrainingEnvironment,
+    CheckBin, ErrorsOverTime, Event, Fit, FittedEnvironment, Input, Learned, LossPoint, OwnEstimate, Portrait,
+    PredictiveCheck, Published, Summary, Surroundings, Term, TrainingEnvironment,
 };
 pub(crate) use number::{name as name_of, significant, unit as unit_of};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};

@@ -11,12 +11,12 @@ use super::axis::Axis;
 use super::canvas::{Canvas, Path};
 use super::comparison::{label, shown};
 use super::error::Error;
-use super::input::Published;
+use super::input::{ErrorsOverTime, Published};
 use super::number;
 use super::number::escape;
-use super::page::{foot, head};
+use super::page::{foot, head, section};
 use super::plot::{Key, Plot, legend_row};
-use super::side_by_side::Spread;
+use super::side_by_side::{Spread, curves};
 use super::tables::{numeric, table, text};
 use crate::atomic;
 use crate::problems::many;
@@ -71,6 +71,9 @@ pub struct CellResults {
     pub reason: Option<String>,
     /// The figures of its evaluation, and `mse_validation`; none unless it is done.
     pub figures: BTreeMap<String, f64>,
+    /// Errors along trajectories that did not train, as the report of the cell has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors_over_time: Option<ErrorsOverTime>,
     /// Published figures to stand beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -136,7 +139,7 @@ struct Group<'a> {
     cells: Vec<&'a CellResults>,
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
     fn done(&self) -> usize {
         self.cells.iter().filter(|cell| cell.state == CellState::Done).count()
     }
@@ -151,6 +154,10 @@ impl Group<'_> {
 
     fn published(&self, figure: &str) -> Option<f64> {
         self.cells.first()?.published.iter().find(|it| it.figure == figure).map(|it| it.value)
+    }
+
+    fn errors_over_time(&self) -> Vec<&'a ErrorsOverTime> {
+        self.cells.iter().filter_map(|cell| cell.errors_over_time.as_ref()).collect()
     }
 
     /// Mean wall time of the training, seconds.
@@ -438,7 +445,7 @@ impl SweepResults {
     }
 
     fn html(&self) -> String {
-        let mut page = head(&self.title, "");
+        let mut page = head(&self.title, &curves::rules());
         let _ = writeln!(page, "<header>\n<h1>{}</h1>", escape(&self.title));
         if !self.description.is_empty() {
             let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&self.description));
@@ -460,6 +467,13 @@ impl SweepResults {
         if let Some(canvas) = self.figure() {
             let description = "Each figure over the combinations, a dot a cell.";
             let _ = writeln!(page, "<figure>\n{}</figure>", canvas.inline("Figures", description));
+        }
+        let groups = self.groups();
+        let names: Vec<String> = groups.iter().map(Group::name).collect();
+        let over_time = names.iter().zip(&groups).map(|(name, group)| (name.as_str(), group.errors_over_time()));
+        if let Some(drawn) = curves::over_time(over_time.collect()) {
+            section(&mut page, drawn.0.name, drawn.0.title);
+            page.push_str(&curves::in_page(drawn));
         }
         page.push_str("<h2 id=\"cells\">Cells</h2>\n");
         page.push_str(&self.cells_table());
@@ -546,6 +560,7 @@ mod tests {
             error: None,
             reason: None,
             figures: figures.collect(),
+            errors_over_time: None,
             published: Vec::new(),
             dataset: format!("lv--seed-{seed}"),
             scales: String::new(),

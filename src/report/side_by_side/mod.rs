@@ -5,7 +5,7 @@
 
 pub(crate) mod run;
 pub(crate) mod group;
-mod curves;
+pub(crate) mod curves;
 pub(crate) mod page;
 
 pub use group::{Group, SideBySide, Spread};

@@ -51,14 +51,14 @@ fn html(compared: &SideBySide) -> String {
         section(&mut page, "errors", "Errors by parameter");
         page.push_str(&errors);
     }
-    if let Some((figure, left_out)) = curves::figure(compared) {
-        section(&mut page, figure.name, figure.title);
-        let more = match left_out {
-            0 => String::new(),
-            left_out => format!(" {} are not drawn: there are no more colours.", counted(left_out, "group")),
-        };
-        let caption = escape(&format!("{}{more}", figure.caption));
-        let _ = writeln!(page, "<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>", figure.inline());
+    let groups = compared.groups.iter();
+    let over_time = groups.map(|group| {
+        let of_runs = group.runs.iter().filter_map(|run| run.errors_over_time.as_ref());
+        (group.name.as_str(), of_runs.collect())
+    });
+    for drawn in [curves::over_time(over_time.collect()), curves::losses(compared)].into_iter().flatten() {
+        section(&mut page, drawn.0.name, drawn.0.title);
+        page.push_str(&curves::in_page(drawn));
     }
     section(&mut page, "runs", "The runs");
     page.push_str(&all_runs(compared));

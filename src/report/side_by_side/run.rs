@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::estimate::Evaluation;
 use crate::report::comparison;
-use crate::report::input::{LossPoint, Summary};
+use crate::report::input::{ErrorsOverTime, LossPoint, Summary};
 
 /// The key of the coverage of 95 % intervals.
 const COVERAGE: &str = "coverage_95";
@@ -48,6 +48,9 @@ pub struct ComparedRun {
     /// The loss curve of the model; empty where nothing was trained.
     #[serde(skip)]
     pub losses: Vec<LossPoint>,
+    /// Errors along trajectories that did not train, as its report has them; absent without a report.
+    #[serde(skip)]
+    pub errors_over_time: Option<ErrorsOverTime>,
     /// Wall time by stage, in seconds.
     pub seconds: BTreeMap<String, f64>,
     /// Device and engine that trained, or else estimated.
