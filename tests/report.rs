@@ -288,6 +288,7 @@ fn grid() -> Input {
             map: Some("quadratic".to_owned()),
             calibrated_on: Some(40),
             training_steps: 30_000,
+            errors_over_time: None,
             mse_validation: Some(1.44e-5),
         },
         time_unit: "1".to_owned(),

@@ -380,6 +380,14 @@ fn every_other_pipeline_of_the_paper_runs_but_for_those_that_take_minutes() {
             assert!(cell["errors_over_time"]["squared_errors"].as_array().unwrap().len() > 2, "{cell:#}");
         }
     }
+    // Nothing is said of parameters where none are read.
+    let of_erm = root.join("runs/landscapes-lv/cells/tiny--erm--seed-0/report");
+    let page = fs::read_to_string(of_erm.join("index.html")).unwrap();
+    assert!(
+        page.contains("no parameters are read from it") && !page.contains("Estimates over the environments"),
+        "{page}"
+    );
+    assert!(!of_erm.join("parameter-error-map.svg").exists());
     let page = fs::read_to_string(root.join("runs/frames-ns/report--tiny/index.html")).unwrap();
     assert!(page.contains("id=\"frames\"") && page.matches("class=\"p-curve-").count() >= 4, "{page}");
 }

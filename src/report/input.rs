@@ -319,6 +319,14 @@ pub struct Input {
 }
 
 impl Input {
+    /// Whether parameters were estimated, where there are any, and not only errors of trajectories, as of rules whose environments have no context; or all fits failed.
+    pub(crate) fn has_parameters(&self) -> bool {
+        let mut sound = self.estimates.iter().filter(|row| !row.status.is_failure()).peekable();
+        self.parameters.is_empty()
+            || sound.peek().is_none()
+            || sound.flat_map(|row| &row.parameters).any(|it| it.value.is_finite())
+    }
+
     /// Whether `estimates` are only some of the environments.
     pub(crate) fn is_thinned(&self) -> bool {
         self.estimates.len() < self.summary.evaluation.environments

@@ -55,9 +55,12 @@ impl Scene {
     }
 }
 
-/// The map, where there are two parameters and environments whose parameters are known.
+/// The map, where there are two parameters that are estimated, and environments whose parameters are known.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
     let [first, second] = &input.parameters[..] else { return None };
+    if !input.has_parameters() {
+        return None;
+    }
     let scene = Scene::new(input);
     let mut errors: Vec<f64> = scene.sites().filter_map(|site| site.error).filter(|error| *error > 0.0).collect();
     errors.sort_by(f64::total_cmp);
