@@ -57,8 +57,9 @@ impl FormatVersion {
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared
     /// say where they are not. Since 3.5 parameters have the model's own error and the degrees of freedom of their interval, and values of trajectories
-    /// say where they lie at a bound. Since 3.6 the differences and weights of compared systems stand in `aicc_delta` and `aicc_weight`.
-    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 6 };
+    /// say where they lie at a bound. Since 3.6 the differences and weights of compared systems stand in `aicc_delta` and `aicc_weight`. Since 3.7
+    /// there is `mape_in_domain`.
+    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 7 };
     /// The first major version that anyone was given.
     const FIRST_MAJOR: u32 = 2;
 

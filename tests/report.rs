@@ -720,6 +720,7 @@ fn the_grid_has_all_its_pictures_and_figures() {
             "portraits.svg",
             "profiles.svg",
             "trajectories.svg",
+            "trajectory-error-map.svg",
             "waterfall.svg"
         ]
     );

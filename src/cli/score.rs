@@ -47,6 +47,7 @@ fn figures(score: &Score) -> String {
     };
     let lines = [
         ("mse_in_domain", score.mse_in_domain, "test".to_owned()),
+        ("mape_in_domain", score.mape_in_domain, "test".to_owned()),
         ("mse_adaptation", score.mse_adaptation, "adapt_test".to_owned()),
         (
             "param_mape_in_hull",

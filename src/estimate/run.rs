@@ -50,7 +50,12 @@ pub fn resume(
     let parameters = &dataset.manifest().parameters;
     let estimator = Estimator::new(settings, compute, Some(dataset), model, run)?;
     warn_of_cuda(run);
-    let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
+    let in_domain = estimator.errors_in_domain()?;
+    let evaluation = Evaluation {
+        mse_in_domain: Some(in_domain.mean_square()).filter(|_| in_domain.count() > 0),
+        mape_in_domain: in_domain.mape(),
+        ..Evaluation::default()
+    };
     let output = Output::create(directory, dataset, Some(model), parameters, settings)?;
     let block = |split, block| estimator.block(split, block);
     estimate_splits(settings, (dataset, store), output, evaluation, run, &block).map(|(outcome, _)| outcome)

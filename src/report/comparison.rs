@@ -15,6 +15,9 @@ const ERRORS: [(&str, &str); 6] = [
     ("param_mape_overall", "parameter MAPE, overall"),
 ];
 
+/// Errors that are told only where they are asked for: in percent of values that may be as small as they like.
+const OF_TRAJECTORIES: [(&str, &str); 1] = [("mape_in_domain", "MAPE of trajectories, in-domain")];
+
 /// The columns of `comparison.csv`: the fields of [`Comparison`] in order.
 pub(crate) const COLUMNS: [&str; 7] =
     ["figure", "ours", "published", "ratio", "source", "data_tolerance", "below_tolerance"];
@@ -71,24 +74,30 @@ pub(crate) fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
     let error = value(summary, figure)?;
     if figure.starts_with("mse_") {
         Some(error.sqrt() < tolerance)
-    } else if figure.starts_with("param_mape_") {
+    } else if is_percent(figure) {
         Some(error / 100.0 < tolerance)
     } else {
         None
     }
 }
 
+/// Whether a figure is a percentage.
+pub(crate) fn is_percent(figure: &str) -> bool {
+    figure.starts_with("param_mape_") || figure.starts_with("mape_")
+}
+
 /// A figure's label; its field name if it has none.
 pub(crate) fn label(figure: &str) -> String {
     ERRORS
         .iter()
+        .chain(&OF_TRAJECTORIES)
         .find(|(name, _)| *name == figure)
         .map_or_else(|| number::name(figure), |(_, label)| (*label).to_owned())
 }
 
 /// A figure's value with its unit, for display.
 pub(crate) fn shown(figure: &str, value: Option<f64>) -> String {
-    if figure.starts_with("param_mape_") { number::percent(value) } else { number::optional(value) }
+    if is_percent(figure) { number::percent(value) } else { number::optional(value) }
 }
 
 /// The error figures that the summary has: field name and value.

@@ -39,17 +39,17 @@ impl Fields {
         self.shards.first().map_or(Path::new(""), |(path, _)| path)
     }
 
-    /// Predicted less observed values of the trajectory in this row of the split, but for those that are missing and those of its first complete
+    /// Predicted and observed values of the trajectory in this row of the split, but for those that are missing and those of its first complete
     /// sample and of earlier ones; adds a problem where something else is predicted, or nothing.
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub(super) fn errors_of(
+    pub(super) fn pairs_of(
         &self,
         row: usize,
         observed: &Trajectory,
         problems: &mut Problems,
-    ) -> Result<Vec<f64>, Error> {
+    ) -> Result<Vec<(f64, f64)>, Error> {
         let mut first = 0;
         let Some((path, shard, at)) = self.shards.iter().find_map(|(path, shard)| {
             let at = row.checked_sub(first);
@@ -82,15 +82,15 @@ impl Fields {
         let Some(start) = observed.start() else { return Ok(Vec::new()) };
         let scored = (start + 1) * observed.channels()..;
         let pairs = observed.states[scored.clone()].iter().zip(&predicted.states[scored]);
-        let errors: Vec<f64> = pairs.filter(|(observed, _)| !observed.is_nan()).map(|(y, z)| z - y).collect();
-        let missing = errors.iter().filter(|error| !error.is_finite()).count();
+        let pairs: Vec<(f64, f64)> = pairs.filter(|(y, _)| !y.is_nan()).map(|(y, z)| (*z, *y)).collect();
+        let missing = pairs.iter().filter(|(predicted, _)| !predicted.is_finite()).count();
         if missing > 0 {
-            let found = format!("{missing} of {} values are no numbers, of {}", errors.len(), ids(observed));
+            let found = format!("{missing} of {} values are no numbers, of {}", pairs.len(), ids(observed));
             let remedy = "write a number at every point; a figure has no value without it";
             let problem = Problem::new(Kind::MissingValue, found, "a prediction of every value that is scored", remedy);
             problems.push(problem.file(path));
             return Ok(Vec::new());
         }
-        Ok(errors)
+        Ok(pairs)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! mse_in_domain     mean of (z - y)^2 over all values of the test split
+//! mape_in_domain    mean of 100 |z - y| / |y| over its values y != 0
 //! mse_adaptation    mean over environments of the mean of (z - y)^2 over their values of the adapt_test split
 //! param_mape        mean over environments of the mean over parameters p != 0 of 100 |q - p| / |p|
 //! ```
@@ -20,7 +21,7 @@ use super::fields::Fields;
 use super::predictions::{Numbers, Table, in_words, others, table_at, table_names};
 use crate::dataset::{Dataset, Error, IndexEntry};
 use crate::estimate::Hull;
-use crate::estimate::table::errors::{Mean, SquaredError};
+use crate::estimate::table::errors::{Mean, PredictionErrors};
 use crate::estimate::table::evaluation::ParameterErrors;
 use crate::estimate::table::row::parameter_mape;
 use crate::forecast::ROUNDING;
@@ -42,6 +43,8 @@ pub struct Score {
     pub dataset_sha256: String,
     /// Mean squared error on the test split.
     pub mse_in_domain: Option<f64>,
+    /// Mean absolute percentage error on the test split, values of zero left out.
+    pub mape_in_domain: Option<f64>,
     /// Mean over environments of the mean squared error on the adapt_test split.
     pub mse_adaptation: Option<f64>,
     /// The split that parameters are scored on.
@@ -121,7 +124,7 @@ pub fn score(dataset: &Dataset, predictions: &Path) -> Result<Scored, Error> {
             continue;
         }
         let mean = match split {
-            Split::Test => errors.all.mean(),
+            Split::Test => Some(errors.all.mean_square()).filter(|_| errors.all.count() > 0),
             _ => errors.of_environments.mean(),
         };
         if mean.is_some_and(|mean| !mean.is_finite()) {
@@ -132,7 +135,7 @@ pub fn score(dataset: &Dataset, predictions: &Path) -> Result<Scored, Error> {
             continue;
         }
         match split {
-            Split::Test => score.mse_in_domain = mean,
+            Split::Test => (score.mse_in_domain, score.mape_in_domain) = (mean, errors.all.mape()),
             _ => score.mse_adaptation = mean,
         }
     }
@@ -162,12 +165,12 @@ fn without_split(split: Split, path: &Path) -> Problem {
     Problem::new(Kind::EmptySplit, found, "a split of the dataset", "remove it").file(path)
 }
 
-/// Squared errors of trajectories.
+/// Errors of trajectories.
 #[derive(Default)]
 struct TrajectoryErrors {
     /// Over all values.
-    all: Mean,
-    /// Of the means of environments.
+    all: PredictionErrors,
+    /// Of the mean squares of environments.
     of_environments: Mean,
 }
 
@@ -193,26 +196,26 @@ fn trajectory_errors(
     }
     let mut errors = TrajectoryErrors::default();
     for rows in rows_of.values() {
-        let mut of_environment = SquaredError::default();
+        let mut of_environment = PredictionErrors::default();
         for (row, trajectory) in rows.iter().zip(dataset.read_rows(split, rows)?) {
             let of_trajectory = match predicted {
-                Predicted::Samples(table) => errors_of(trajectory, table, problems),
-                Predicted::Fields(fields) => fields.errors_of(*row, &trajectory, problems)?,
+                Predicted::Samples(table) => pairs_of(trajectory, table, problems),
+                Predicted::Fields(fields) => fields.pairs_of(*row, &trajectory, problems)?,
             };
-            for error in of_trajectory {
-                of_environment.add_value(error);
-                errors.all.add(error * error);
+            for (predicted, observed) in of_trajectory {
+                of_environment.add_value(predicted, observed);
+                errors.all.add_value(predicted, observed);
             }
         }
         if of_environment.count() > 0 {
-            errors.of_environments.add(of_environment.mean());
+            errors.of_environments.add(of_environment.mean_square());
         }
     }
     Ok(errors)
 }
 
-/// Predicted less observed values of a trajectory, those that are missing in either left out; adds a problem for those that are not predicted.
-fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> Vec<f64> {
+/// Predicted and observed values of a trajectory, those that are missing in either left out; adds a problem for those that are not predicted.
+fn pairs_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> Vec<(f64, f64)> {
     let key = vec![trajectory.environment.clone(), trajectory.trajectory.clone()];
     // Without a complete sample there is nothing to start from.
     let Some(trajectory) = trajectory.from_start() else { return Vec::new() };
@@ -232,7 +235,7 @@ fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> 
         return Vec::new();
     };
     let length = trajectory.times[trajectory.times.len() - 1] - trajectory.times[0];
-    let mut errors = Vec::new();
+    let mut pairs = Vec::new();
     for (time, state) in wanted {
         let near = rows_at(rows, *time, ROUNDING * length);
         let distance = |row: &&Numbers| (row.values[0] - time).abs();
@@ -251,11 +254,11 @@ fn errors_of(trajectory: Trajectory, table: &Table, problems: &mut Problems) -> 
         for (observed, predicted) in state.iter().zip(&row.values[1..]).filter(|(observed, _)| !observed.is_nan()) {
             match !predicted.is_finite() {
                 true => lack(format!("no number at time {time} (line {}) of {}", row.line, in_words(&key)), problems),
-                false => errors.push(predicted - observed),
+                false => pairs.push((*predicted, *observed)),
             }
         }
     }
-    errors
+    pairs
 }
 
 /// The rows within `slack` of a time.

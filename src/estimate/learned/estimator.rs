@@ -23,7 +23,7 @@ use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::{EnvironmentFit, noise};
-use crate::estimate::table::errors::{FitErrors, SquaredError};
+use crate::estimate::table::errors::{FitErrors, PredictionErrors};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::interval::Part;
@@ -359,24 +359,24 @@ impl<'a> Estimator<'a> {
             return Ok(None);
         }
         let held_out = self.held_out(self.judged.1, rows)?;
-        let mut error = SquaredError::default();
+        let mut error = PredictionErrors::default();
         self.add_error(context, &held_out, &mut error);
-        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+        Ok(Some(error.mean_square()).filter(|_| error.count() > 0))
     }
 
-    /// Mean squared error, in the dataset's units, on the test split under the training contexts.
-    pub(crate) fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
-        let Some(dataset) = self.dataset else { return Ok(None) };
+    /// Errors on the test split under the training contexts.
+    pub(crate) fn errors_in_domain(&self) -> Result<PredictionErrors, Error> {
+        let mut error = PredictionErrors::default();
+        let Some(dataset) = self.dataset else { return Ok(error) };
         let environments = environments(&dataset.index(Split::Test)?);
         let own_values: Vec<&[f64]> = self.model.own_values().collect();
-        let mut error = SquaredError::default();
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
             let held_out = self.held_out(Split::Test, &environment.rows)?;
             self.add_error(own_values[place], &held_out, &mut error);
         }
-        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+        Ok(error)
     }
 
     /// Held-out trajectories, to which nothing is fitted; each starts at its first complete sample.
@@ -388,7 +388,7 @@ impl<'a> Estimator<'a> {
         Ok(Support::new(trajectories, &self.units, InitialState::Observed))
     }
 
-    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut SquaredError) {
+    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut PredictionErrors) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
         let Units { state, between, .. } = &self.units;

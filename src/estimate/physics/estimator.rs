@@ -26,7 +26,7 @@ use crate::estimate::in_memory::by_environment;
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings, Settings};
 use crate::estimate::stream::{Observed, all_rows, environments, for_each_block};
 use crate::estimate::table::environment_fit::EnvironmentFit;
-use crate::estimate::table::errors::{FitErrors, SquaredError};
+use crate::estimate::table::errors::{FitErrors, PredictionErrors};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
@@ -467,7 +467,7 @@ impl<'a> Estimator<'a> {
             return Ok(None);
         }
         let model = model.fixed_at(values);
-        let mut error = SquaredError::default();
+        let mut error = PredictionErrors::default();
         let Some(dataset) = self.dataset else { return Ok(None) };
         for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
             let is_field = self.manifest.grid.is_some();
@@ -492,9 +492,9 @@ impl<'a> Estimator<'a> {
             };
             let Some(states) = states else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {
-                error.add_value(states[trajectory][cell] - experiment.series[trajectory].observed()[cell]);
+                error.add_value(states[trajectory][cell], experiment.series[trajectory].observed()[cell]);
             }
         }
-        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+        Ok(Some(error.mean_square()).filter(|_| error.count() > 0))
     }
 }

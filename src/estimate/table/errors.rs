@@ -90,31 +90,52 @@ impl FitErrors {
     }
 }
 
-/// Running mean squared error, in the dataset's units.
-#[derive(Default)]
-pub(crate) struct SquaredError(Mean);
+/// A scaled value that was zero in the dataset's units comes back as this share of the size of its channel, or less.
+const ZERO: f64 = 1e-12;
 
-impl SquaredError {
+/// Running errors of predictions, in the dataset's units.
+#[derive(Default)]
+pub(crate) struct PredictionErrors {
+    squares: Mean,
+    relative: Mean,
+}
+
+impl PredictionErrors {
     /// Adds the errors of scaled predictions at the targets of a batch that were observed.
     pub(crate) fn add(&mut self, predictions: &[f64], batch: &Batch, scales: &[ChannelScale]) {
         for (i, (z, y)) in predictions.iter().zip(&batch.targets).enumerate() {
             if batch.mask[i] > 0.0 {
-                let error = (z - y) * scales[i % scales.len()].scale;
-                self.0.add(error * error);
+                let of_channel = scales[i % scales.len()];
+                let (error, observed) = ((z - y) * of_channel.scale, of_channel.unscaled(*y));
+                let is_zero = observed.abs() <= ZERO * (of_channel.scale.abs() + of_channel.centre.abs());
+                self.add_error(error, if is_zero { 0.0 } else { observed });
             }
         }
     }
 
-    pub(crate) fn add_value(&mut self, error: f64) {
-        self.0.add(error * error);
+    /// Adds the error of a value.
+    pub(crate) fn add_value(&mut self, predicted: f64, observed: f64) {
+        self.add_error(predicted - observed, observed);
     }
 
-    /// NaN where no error was added.
-    pub(crate) fn mean(&self) -> f64 {
-        self.0.mean().unwrap_or(f64::NAN)
+    fn add_error(&mut self, error: f64, observed: f64) {
+        self.squares.add(error * error);
+        if observed != 0.0 {
+            self.relative.add(100.0 * (error / observed).abs());
+        }
+    }
+
+    /// The mean squared error; NaN where no error was added.
+    pub(crate) fn mean_square(&self) -> f64 {
+        self.squares.mean().unwrap_or(f64::NAN)
+    }
+
+    /// The mean absolute percentage error; none where no value but zeros was observed.
+    pub(crate) fn mape(&self) -> Option<f64> {
+        self.relative.mean()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.count
+        self.squares.count
     }
 }

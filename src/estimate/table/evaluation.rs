@@ -50,6 +50,9 @@ pub struct ModelFigures {
 pub struct Evaluation {
     /// Mean squared error on the test split under the training contexts.
     pub mse_in_domain: Option<f64>,
+    /// Mean absolute percentage error on the test split under the training contexts, values of zero left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mape_in_domain: Option<f64>,
     /// Mean over environments of the mean squared error on the adapt_test split, under what was fitted to the adapt split.
     pub mse_adaptation: Option<f64>,
     /// The split that the parameter errors are measured on: `grid` if it was estimated, else `adapt`.

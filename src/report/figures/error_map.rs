@@ -1,8 +1,9 @@
-//! The parameter error over the plane of two parameters.
+//! The errors of parameters, and of fitted trajectories, over the plane of two parameters.
 
 use super::cells::{Cell, Cells, Site, gather};
 use super::figure::{Figure, counted};
 use super::hull;
+use crate::estimate::Row;
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Anchor, Canvas, Path};
 use crate::report::colour::sequential;
@@ -15,7 +16,34 @@ use crate::report::plot::{Key, Plot, legend_column};
 const LEVELS: usize = 64;
 /// Most environments with test trajectories that are marked on the map; more of them are the map itself.
 const MOST_MARKS: usize = 60;
-const SCALE: &str = "parameter MAPE (%)";
+/// Environments from which on the errors of trajectories have a map.
+const FIELD: usize = 50;
+
+/// Which errors a map is of.
+struct Errors {
+    name: &'static str,
+    title: &'static str,
+    scale: &'static str,
+    /// What they are errors of, in words.
+    of: &'static str,
+    of_row: fn(&Row) -> Option<f64>,
+}
+
+const OF_PARAMETERS: Errors = Errors {
+    name: "parameter-error-map",
+    title: "Parameter error over the plane",
+    scale: "parameter MAPE (%)",
+    of: "estimated parameters",
+    of_row: trusted_mape,
+};
+
+const OF_TRAJECTORIES: Errors = Errors {
+    name: "trajectory-error-map",
+    title: "Trajectory error over the plane",
+    scale: "trajectory MAPE (%)",
+    of: "fitted trajectories",
+    of_row: |row| Some(row.trajectory_mape).filter(|error| !row.status.is_failure() && error.is_finite()),
+};
 
 struct Scene {
     /// Environments without test trajectories, or all where that tells nothing apart: the field.
@@ -26,14 +54,14 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(input: &Input) -> Self {
+    fn new(input: &Input, of_row: fn(&Row) -> Option<f64>) -> Self {
         let mut scene = Scene { field: Vec::new(), adapted: Vec::new(), training: Vec::new() };
         for row in &input.estimates {
             let [first, second] = row.parameters[..] else { continue };
             let (Some(x), Some(y)) = (first.truth, second.truth) else { continue };
             if x.is_finite() && y.is_finite() {
                 let sites = if row.test_mse.is_some() { &mut scene.adapted } else { &mut scene.field };
-                sites.push(Site { x, y, error: trusted_mape(row) });
+                sites.push(Site { x, y, error: of_row(row) });
             }
         }
         if scene.field.is_empty() || scene.adapted.len() > MOST_MARKS {
@@ -55,18 +83,25 @@ impl Scene {
     }
 }
 
-/// The map, where there are two parameters that are estimated, and environments whose parameters are known.
+/// The map of the errors of parameters, where there are two that are estimated, and environments whose parameters are known.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
+    drawn(input, &OF_PARAMETERS).filter(|_| input.has_parameters())
+}
+
+/// The map of the errors of the trajectories that a model was fitted to, of many environments.
+pub(super) fn of_trajectories(input: &Input) -> Option<Figure> {
+    let is_learned = input.summary.map.is_some() && input.estimates.len() >= FIELD;
+    is_learned.then(|| drawn(input, &OF_TRAJECTORIES)).flatten()
+}
+
+fn drawn(input: &Input, of: &Errors) -> Option<Figure> {
     let [first, second] = &input.parameters[..] else { return None };
-    if !input.has_parameters() {
-        return None;
-    }
-    let scene = Scene::new(input);
+    let scene = Scene::new(input, of.of_row);
     let mut errors: Vec<f64> = scene.sites().filter_map(|site| site.error).filter(|error| *error > 0.0).collect();
     errors.sort_by(f64::total_cmp);
     scene.sites().next()?;
     let ends = [quantile(&errors, 0.01).unwrap_or(f64::NAN), quantile(&errors, 0.99).unwrap_or(f64::NAN)];
-    let scale = Axis::log(ends, SCALE).or_else(|| Axis::log([0.1, 10.0], SCALE))?.without_margin();
+    let scale = Axis::log(ends, of.scale).or_else(|| Axis::log([0.1, 10.0], of.scale))?.without_margin();
 
     let cells = gather(&scene.field);
     let marks = scene.training.iter().copied().chain(scene.sites().map(|site| (site.x, site.y)));
@@ -81,7 +116,7 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let x = axis(xs, cells.as_ref().map(|cells| &cells.x_edges[..]), number::quantity(first))?;
     let y = axis(ys, cells.as_ref().map(|cells| &cells.y_edges[..]), number::quantity(second))?;
 
-    let mut canvas = Canvas::new("parameter-error-map", 840.0, 636.0);
+    let mut canvas = Canvas::new(of.name, 840.0, 636.0);
     let plot = Plot { left: 80.0, top: 16.0, width: 570.0, height: 570.0, x, y };
     if let Some(cells) = &cells {
         fill(&mut canvas, &plot, cells, &scale);
@@ -137,18 +172,20 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         None => "none has an error to show".to_owned(),
     };
     Some(Figure {
-        name: "parameter-error-map",
-        title: "Parameter error over the plane",
+        name: of.name,
+        title: of.title,
         description: format!(
-            "Map of the mean absolute percentage error of the estimated parameters of {shown} over {} and {}; {median_text}; \
+            "Map of the mean absolute percentage error of the {} of {shown} over {} and {}; {median_text}; \
              the status of {failed} is not ok. {} training environments and their convex hull are marked.",
+            of.of,
             first.name,
             second.name,
             scene.training.len()
         ),
         caption: format!(
-            "Mean absolute percentage error of the estimated parameters at the true parameters of {shown}; {median_text}. \
-             The logarithmic colour scale ends at the 1st and 99th percentile.{gathered}{lettered}"
+            "Mean absolute percentage error of the {} at the true parameters of {shown}; {median_text}. \
+             The logarithmic colour scale ends at the 1st and 99th percentile.{gathered}{lettered}",
+            of.of
         ),
         canvas,
     })

@@ -29,8 +29,9 @@ use super::input::Input;
 pub type Draw = fn(&Input) -> Option<Figure>;
 
 /// Every figure, in the order of the page.
-pub const ALL: [Draw; 15] = [
+pub const ALL: [Draw; 16] = [
     error_map::figure,
+    error_map::of_trajectories,
     agreement::figure,
     of_trajectories::figure,
     contexts::figure,

@@ -78,5 +78,5 @@ pub(crate) fn label(figure: &str) -> String {
 
 /// Whether a figure is a percentage.
 pub(crate) fn is_percent(figure: &str) -> bool {
-    figure == COVERAGE || figure.starts_with("param_mape_")
+    figure == COVERAGE || comparison::is_percent(figure)
 }
