@@ -23,7 +23,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("split", 1),
     ("train", 3),
     ("map", 3),
-    ("estimate", 4),
+    ("estimate", 5),
     ("report", 5),
 ];
 

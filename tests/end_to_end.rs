@@ -178,6 +178,28 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
     assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.12, "{summary}");
 }
 
+/// Four parameters vary: as many dimensions are chosen, and no training environment whose fit ends in another minimum than training found spoils the map.
+#[test]
+fn of_four_parameters_as_many_dimensions_are_chosen_and_all_are_estimated() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/lv-library.toml");
+    let root = house("lv-library.toml", &fs::read_to_string(shipped).unwrap());
+    let set = [
+        "generate.system=lotka-volterra-4",
+        "generate.splits.grid.environments=adapt",
+        "generate.splits.test.trajectories=1",
+        "generate.splits.adapt_test.trajectories=4",
+        "train.context_dimension=auto",
+        "train.gauss_newton.steps=30",
+    ];
+    let arguments: Vec<&str> = set.iter().flat_map(|setting| ["--set", setting]).collect();
+    let summary = run(root.path(), "lv-library.toml", &arguments, 0)["summary"].clone();
+    assert_eq!((&summary["environments"], &summary["statuses"]["ok"]), (&32.into(), &32.into()), "{summary}");
+    assert!(summary["param_mape_overall"].as_f64().unwrap() < 0.001, "{summary}");
+    let context = fs::read_to_string(root.path().join("runs/lv-library/models/lv-library/map.json")).unwrap();
+    let map: serde_json::Value = serde_json::from_str(&context).unwrap();
+    assert_eq!(map["centre"].as_array().unwrap().len(), 4);
+}
+
 /// The pipeline as it is shipped, on a smaller grid: the equations come out, the report prints them, and another pipeline estimates by them.
 #[test]
 fn a_library_of_products_finds_the_equations_of_lotka_volterra() {

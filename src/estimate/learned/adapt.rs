@@ -18,8 +18,8 @@
 //! reduce the weights of outliers. Channels have the weights of training (`train.weights`). Huber's and the channel
 //! weights do not reflect the noise; [`covariance`] gives the errors under them.
 //!
-//! A fit that finds no minimum is repeated from contexts of training environments until one succeeds; one that finds it far outside their range
-//! is repeated from all of them, and the best stays.
+//! A fit that finds no minimum is repeated from contexts of training environments until one succeeds, and one that leaves far more than noise and
+//! model explain until one does not; one that finds its minimum far outside their range is repeated from all of them. The best stays.
 //!
 //! Where environments own weights, thousands of unknowns, [`super::owned_weights`] fits them.
 //!
@@ -39,7 +39,9 @@ use super::support::Support;
 use super::weights::Weights;
 use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};
+use crate::estimate::misfit::misfit;
 use crate::estimate::settings::{InitialState, Loss, Settings};
+use crate::estimate::table::errors::FitErrors;
 use crate::estimate::table::row::Status;
 use crate::rules::{ContextFit, Rule};
 
@@ -116,6 +118,12 @@ impl<'a> Adapter<'a> {
 
     /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
+        self.adapt_known(supports, &[])
+    }
+
+    /// The same of environments that trained with the contexts `known`, of which there are as many or none: where the fit from there is clearly better,
+    /// it is that.
+    pub(super) fn adapt_known(&self, supports: &[Support], known: &[&[f64]]) -> Vec<Adaptation> {
         if self.model.manifest.rule.owns_weights() {
             let (rule, weights) = (self.model.rule(), self.model.model().layout().size());
             let of_model = (rule.as_ref(), self.model.shared.as_slice(), weights);
@@ -133,7 +141,9 @@ impl<'a> Adapter<'a> {
         };
         supports
             .par_chunks(together)
-            .flat_map_iter(|supports| {
+            .enumerate()
+            .flat_map_iter(|(place, supports)| {
+                let known = known.iter().skip(place * together).take(supports.len());
                 let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
                 let (tangents, d, points, channel_weights) =
@@ -152,7 +162,9 @@ impl<'a> Adapter<'a> {
                         chunk.go_on(rough.fit(rough.first_guess(), &vec![true; supports.len()]))
                     }
                 };
-                let mut fitted = chunk.begin_again(fitted, &self.starts, &self.range);
+                let is_misfit = |support: &Support, it: &Adaptation| self.is_misfit(support, it);
+                let fitted = chunk.begin_again(fitted, &self.starts, &self.range, &is_misfit);
+                let mut fitted = chunk.begin_at(fitted, known);
                 let by_noise =
                     settings.weighting().map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(by_noise) = &by_noise {
@@ -176,6 +188,15 @@ impl<'a> Adapter<'a> {
 }
 
 impl Adapter<'_> {
+    /// Whether a fit at a minimum leaves far more than noise and model explain.
+    fn is_misfit(&self, support: &Support, it: &Adaptation) -> bool {
+        let (trajectories, manifest) = (&support.trajectories, &self.model.manifest);
+        let errors = |loss| {
+            FitErrors::of_predictions(trajectories, &it.predictions, &self.units.state, manifest.channels.len(), loss)
+        };
+        it.status == Status::Ok && misfit(manifest, trajectories, &errors(self.settings.loss)).is_some()
+    }
+
     /// Fits the weights that one environment owns. It is computed alone, so its result depends on no other.
     fn adapt_weights(&self, of_model: (&dyn Rule, &[f64], usize), support: &Support) -> Adaptation {
         let mut batch = padded_batch(&self.units, std::slice::from_ref(support), 1);
@@ -260,29 +281,54 @@ impl Chunk<'_> {
         fitted
     }
 
-    /// Repeats fits from the contexts `starts`: those that found no minimum, each until it finds one, and those that found one far outside
-    /// the `range` of the training contexts, each from all; a clearly better one replaces it.
-    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>], range: &TrainingRange) -> Vec<Adaptation> {
+    /// Repeats fits from the contexts `starts`: those that found no minimum, each until it finds one; those at a minimum that is a misfit, each until
+    /// it is none; and those that found one far outside the `range` of the training contexts, each from all. A clearly better one replaces it.
+    fn begin_again(
+        &self,
+        mut fitted: Vec<Adaptation>,
+        starts: &[Vec<f64>],
+        range: &TrainingRange,
+        is_misfit: &dyn Fn(&Support, &Adaptation) -> bool,
+    ) -> Vec<Adaptation> {
         let is_far = |it: &Adaptation| it.status == Status::Ok && range.left_by(&it.context, FAR).is_some();
         let were_far: Vec<bool> = fitted.iter().map(is_far).collect();
+        let mut misfits: Vec<bool> = fitted.iter().zip(self.supports).map(|(it, of)| is_misfit(of, it)).collect();
         for context in starts {
-            let wanted = fitted.iter().zip(&were_far).map(|(it, was_far)| *was_far || it.could_begin_elsewhere());
-            let wanted: Vec<bool> = wanted.collect();
+            let reasons = fitted.iter().zip(were_far.iter().zip(&misfits));
+            let wanted: Vec<bool> = reasons
+                .map(|(it, (was_far, is_misfit))| *was_far || *is_misfit || it.could_begin_elsewhere())
+                .collect();
             if !wanted.contains(&true) {
                 break;
             }
             let mut start = self.first_guess();
             start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
-            for ((it, mut again), _) in
-                fitted.iter_mut().zip(self.fit(start, &wanted)).zip(&wanted).filter(|(_, wanted)| **wanted)
-            {
-                again.iterations += it.iterations;
-                let is_better = it.could_begin_elsewhere() || again.cost < CLEARLY * it.cost;
-                match again.status {
-                    Status::Ok if is_better => *it = again,
-                    _ => it.iterations = again.iterations,
+            let others = self.fit(start, &wanted).into_iter().zip(&wanted).enumerate();
+            for (e, (again, _)) in others.filter(|(_, (_, wanted))| **wanted) {
+                if fitted[e].give_way_to(again, CLEARLY) {
+                    misfits[e] = is_misfit(&self.supports[e], &fitted[e]);
                 }
             }
+        }
+        fitted
+    }
+
+    /// Fits each environment from a context of its own too, if there are such: a clearly better fit replaces the one before.
+    fn begin_at<'c>(
+        &self,
+        mut fitted: Vec<Adaptation>,
+        contexts: impl ExactSizeIterator<Item = &'c &'c [f64]>,
+    ) -> Vec<Adaptation> {
+        if contexts.len() == 0 {
+            return fitted;
+        }
+        let mut start = self.first_guess();
+        for (start, context) in start.iter_mut().zip(contexts) {
+            start.as_mut_slice()[..self.d].copy_from_slice(context);
+        }
+        let others = self.fit(start, &vec![true; self.supports.len()]);
+        for (it, again) in fitted.iter_mut().zip(others) {
+            it.give_way_to(again, CLEARLY);
         }
         fitted
     }

@@ -34,4 +34,17 @@ impl Adaptation {
     pub(crate) fn could_begin_elsewhere(&self) -> bool {
         matches!(self.status, Status::NotConverged | Status::Diverged | Status::Unidentifiable)
     }
+
+    /// Becomes the fit `again` from another start if that found a minimum, and this one none or one whose cost is more than `1 / clearly` times as great;
+    /// says whether it did. Iterations are those of both.
+    pub(crate) fn give_way_to(&mut self, again: Adaptation, clearly: f64) -> bool {
+        let iterations = self.iterations + again.iterations;
+        let is_better = self.could_begin_elsewhere() || again.cost < clearly * self.cost;
+        let gives_way = again.status == Status::Ok && is_better;
+        if gives_way {
+            *self = again;
+        }
+        self.iterations = iterations;
+        gives_way
+    }
 }

@@ -1,7 +1,8 @@
 //! Fits the context-to-parameter map on the training environments, by least squares.
 //!
 //! Contexts are those that the estimator itself fits to the training environments' trajectories, so that the map is
-//! fitted to contexts obtained in the same way as those of new environments. Another map than the affine one is chosen
+//! fitted to contexts obtained in the same way as those of new environments; where such a fit ends in another minimum than training found, it is that of
+//! training, for one wrong context would spoil the map. Another map than the affine one is chosen
 //! only where its leave-one-out error is smaller.
 
 use nalgebra::DMatrix;
@@ -32,11 +33,15 @@ pub fn run(
     crate::estimate::driver::check_quantities(dataset, model)?;
     crate::estimate::driver::check_initial_state(estimate, dataset)?;
     let manifest = &model.manifest;
-    let known: Vec<(&str, Vec<f64>)> = manifest
+    let known: Vec<(&str, Vec<f64>, &[f64])> = manifest
         .environments
         .iter()
-        .filter_map(|it| Some((it.id.as_str(), it.parameters.iter().copied().collect::<Option<Vec<f64>>>()?)))
-        .filter(|(_, parameters)| !parameters.is_empty())
+        .zip(model.own_values())
+        .filter_map(|(it, own)| {
+            let parameters = it.parameters.iter().copied().collect::<Option<Vec<f64>>>()?;
+            Some((it.id.as_str(), parameters, own))
+        })
+        .filter(|(_, parameters, _)| !parameters.is_empty())
         .collect();
     if known.is_empty() {
         let why = match manifest.inferred {
@@ -49,7 +54,7 @@ pub fn run(
     let units = manifest.units();
     let mut trajectories = vec![Vec::new(); known.len()];
     for trajectory in dataset.read(Split::Train)? {
-        if let Ok(place) = known.binary_search_by(|(id, _)| (*id).cmp(trajectory.environment.as_str())) {
+        if let Ok(place) = known.binary_search_by(|(id, _, _)| (*id).cmp(trajectory.environment.as_str())) {
             trajectories[place].push(trajectory);
         }
     }
@@ -57,9 +62,10 @@ pub fn run(
         trajectories.into_iter().map(|it| Support::new(it, &units, estimate.initial_state())).collect();
     let adapter = adapt::Adapter::new(estimate, compute, model)?;
     warn_of_cuda(run);
-    let adaptations = adapter.adapt(&supports);
+    let trained: Vec<&[f64]> = known.iter().map(|(_, _, own)| *own).collect();
+    let adaptations = adapter.adapt_known(&supports, &trained);
     let mut fitted = Vec::new();
-    for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {
+    for ((id, parameters, _), adaptation) in known.into_iter().zip(adaptations) {
         if adaptation.context.iter().all(|xi| xi.is_finite()) {
             fitted.push((id.to_owned(), adaptation.context, parameters));
         } else {
