@@ -161,6 +161,15 @@ fn a_setting_that_the_rule_has_no_use_for_is_warned_of_where_it_stands_and_once(
         said.lines().count() == 2 && said.contains("(train.learning_rate): found 0.01, and Adam makes no steps"),
         "{said}"
     );
+    let of_networks = "\n[train]\nsteps = 0\nlocality_penalty = 0.3\ncontexts = \"tied\"\ncontext_penalty = 0.2\n\
+                       gauss_newton = { steps = 5, method = \"weights\", inner_steps = 9, drop_terms = false }\n";
+    let said = warned(&format!("{PIPELINE}{of_networks}"), &[]);
+    assert_eq!(said.lines().count(), 4, "{said}");
+    assert!(said.contains("(train.context_penalty): found 0.2, and contexts are tied"), "{said}");
+    assert!(said.contains("(train.gauss_newton.drop_terms): found false, and the model is a network"), "{said}");
+    // A sweep may give a table in which such a setting stands.
+    let table = "[train]\nsteps = 0\ngauss_newton.steps = 3\n[sweep]\nover = [{ name = \"a\", variants = [{ name = \"b\", set.\"train.teacher_forcing\" = { start = 0.4 } }] }]\n";
+    assert!(warned(&format!("{PIPELINE}{table}"), &[]).contains("(train.teacher_forcing.start): found 0.4"));
     // In a sweep over rules a setting may be of one of them.
     let rules = "[sweep]\nover = [{ key = \"train.rule\", values = [\"coda-l2\", \"coda\", \"maml\"] }]\n";
     let said = warned(&format!("{alone}{rules}"), &[]);

@@ -164,7 +164,7 @@ fn learned() -> Learned {
     };
     let assigned = |i: usize| Assigned { label: format!("<{}>", i / 4), trajectory: i.to_string(), environment: i / 6 };
     let inferred = Inferred::new((0..12).map(assigned).collect());
-    Learned { frames: Some(frames), geometry: Some(geometry), inferred: Some(inferred) }
+    Learned { owns_weights: false, frames: Some(frames), geometry: Some(geometry), inferred: Some(inferred) }
 }
 
 fn grid() -> Input {

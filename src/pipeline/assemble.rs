@@ -202,7 +202,8 @@ fn learned(
         }),
         false => None,
     };
-    Learned { frames, geometry, inferred: model.manifest.inferred.clone() }
+    let manifest = &model.manifest;
+    Learned { owns_weights: manifest.rule.owns_weights(), frames, geometry, inferred: manifest.inferred.clone() }
 }
 
 /// The training environments. Those of the map have the contexts to which it was fitted.

@@ -12,7 +12,7 @@ use crate::estimate::physics::Profile;
 use crate::estimate::{Evaluation, Frames, Geometry, Row};
 use crate::regular;
 use crate::schema;
-use crate::schema::{Grid, Quantity};
+use crate::schema::{Grid, Quantity, Split};
 
 /// `summary.json`: the figures of one run. `null` where a pipeline has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +52,10 @@ pub struct Summary {
 }
 
 /// The mean squared error of a trained model at each time since the start of trajectories that did not train it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorsOverTime {
+    /// The split that the trajectories are of: `test`, or `validation` where there is none.
+    pub split: Split,
     /// The unit of the times.
     pub time_unit: String,
     /// Times since the start `[L]`.
@@ -67,7 +69,7 @@ impl ErrorsOverTime {
     pub(crate) fn new(frames: &Frames, time_unit: &str) -> Self {
         let all = frames.times.iter().zip(&frames.mean).filter(|(_, error)| error.is_finite());
         let (times, squared_errors) = all.map(|(t, error)| (*t, *error)).unzip();
-        ErrorsOverTime { time_unit: time_unit.to_owned(), times, squared_errors }
+        ErrorsOverTime { split: frames.split, time_unit: time_unit.to_owned(), times, squared_errors }
     }
 
     /// Times and errors.
@@ -232,6 +234,8 @@ pub struct Surroundings {
 /// What is drawn of a trained model beside its estimates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
+    /// Whether its environments own weights, or nothing, in place of contexts, so that no parameters are read off them.
+    pub owns_weights: bool,
     /// Errors along trajectories that it did not see.
     pub frames: Option<Frames>,
     /// The losses of the training environments around it, where they are asked for.
@@ -319,12 +323,9 @@ pub struct Input {
 }
 
 impl Input {
-    /// Whether parameters were estimated, where there are any, and not only errors of trajectories, as of rules whose environments have no context; or all fits failed.
-    pub(crate) fn has_parameters(&self) -> bool {
-        let mut sound = self.estimates.iter().filter(|row| !row.status.is_failure()).peekable();
-        self.parameters.is_empty()
-            || sound.peek().is_none()
-            || sound.flat_map(|row| &row.parameters).any(|it| it.value.is_finite())
+    /// The parameters that were estimated: none by a model whose environments have no context.
+    pub(crate) fn estimated(&self) -> &[Quantity] {
+        if self.learned.owns_weights { &[] } else { &self.parameters }
     }
 
     /// Whether `estimates` are only some of the environments.

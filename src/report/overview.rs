@@ -15,8 +15,8 @@ const NAMED: usize = 6;
 /// What was estimated of what, in a sentence.
 pub(crate) fn lead(input: &Input) -> String {
     let environments = counted(input.summary.evaluation.environments, "environment");
-    if !input.has_parameters() {
-        return format!("A trained model was adapted to {environments}; no parameters are read from it.");
+    if input.learned.owns_weights {
+        return format!("Errors of a trained model on {environments}; no parameters are read from it.");
     }
     let all: Vec<String> = input.parameters.iter().map(number::quantity).collect();
     let more = match all.len().saturating_sub(NAMED) {
@@ -39,7 +39,7 @@ pub(crate) fn lead(input: &Input) -> String {
 /// The estimates of each parameter over all environments, and how well they are known; nothing without parameters.
 pub(crate) fn parameters(input: &Input) -> Option<String> {
     let rows: Vec<&Row> = input.estimates.iter().filter(|row| !row.status.is_failure()).collect();
-    if input.parameters.is_empty() || rows.is_empty() || !input.has_parameters() {
+    if input.estimated().is_empty() || rows.is_empty() {
         return None;
     }
     let of = |k: usize, value: &dyn Fn(&ParameterEstimate) -> Option<f64>| {

@@ -155,14 +155,22 @@ pub(crate) fn estimates(input: &Input) -> Option<String> {
     }
     if input.estimates.len() <= SMALL {
         let rows: Vec<&Row> = input.estimates.iter().collect();
-        return Some(listed(input, "All estimated environments; in brackets the 95 % interval.", &rows));
+        let caption = match input.estimated() {
+            [] => "All estimated environments.",
+            _ => "All estimated environments; in brackets the 95 % interval.",
+        };
+        return Some(listed(input, caption, &rows));
     }
     let mut ranked: Vec<(f64, &Row)> =
         input.estimates.iter().filter_map(|row| Some((trusted_mape(row)?, row))).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.environment.cmp(&b.1.environment)));
     if ranked.len() < 3 * SOME {
         let rows: Vec<&Row> = input.estimates.iter().take(SMALL).collect();
-        return Some(listed(input, "The first of the estimated environments; in brackets the 95 % interval.", &rows));
+        let caption = match input.estimated() {
+            [] => "The first of the estimated environments.",
+            _ => "The first of the estimated environments; in brackets the 95 % interval.",
+        };
+        return Some(listed(input, caption, &rows));
     }
     let part = |from: usize| -> Vec<&Row> { ranked[from..from + SOME].iter().map(|(_, row)| *row).collect() };
     let middle = (ranked.len() - SOME) / 2;
@@ -175,15 +183,16 @@ pub(crate) fn estimates(input: &Input) -> Option<String> {
 }
 
 fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
-    let known = rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
+    let known = !input.estimated().is_empty()
+        && rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
     let tested = rows.iter().any(|row| row.test_mse.is_some());
     let hull = rows.iter().any(|row| row.in_hull.is_some());
     // Without parameters, contexts are what distinguishes environments.
     let longest = rows.iter().map(|row| row.context.len()).max().unwrap_or(0);
-    let contexts = if input.parameters.is_empty() { longest } else { 0 };
+    let contexts = if input.estimated().is_empty() { longest } else { 0 };
     let mut headers = vec![text("environment")];
     headers.extend((0..contexts).map(|k| numeric(&format!("context {k}"))));
-    for parameter in &input.parameters {
+    for parameter in input.estimated() {
         headers.push(numeric(&number::quantity(parameter)));
         if known {
             headers.push(numeric("truth"));
@@ -204,7 +213,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     let cells = rows.iter().map(|row| {
         let mut cells = vec![escape(&row.environment)];
         cells.extend((0..contexts).map(|k| number::optional(row.context.get(k).copied())));
-        for index in 0..input.parameters.len() {
+        for index in 0..input.estimated().len() {
             let estimate = row.parameters.get(index);
             cells.push(estimate.map_or_else(
                 || number::ABSENT.to_owned(),

@@ -191,7 +191,8 @@ impl Calibration {
             let of = |side: bool| of_fit.iter().zip(&self.in_hull).filter(move |it| *it.1 == side).map(|it| it.0);
             let [inside, outside] = [true, false].map(|side| enough(of(side), &found, quantile));
             (found.in_hull, found.kept_in_hull) = inside.unwrap_or((1.0, 1.0));
-            (found.out_of_hull, found.kept_out_of_hull) = outside.unwrap_or((found.in_hull, found.kept_in_hull));
+            // Too few out of it show nothing by which intervals could be narrower there.
+            (found.out_of_hull, found.kept_out_of_hull) = outside.unwrap_or((found.in_hull.max(1.0), 1.0));
             error.parameters.push(found);
         }
         let moments = scaled.transpose() * &scaled;

@@ -90,7 +90,7 @@ impl FitErrors {
     }
 }
 
-/// A scaled value that was zero in the dataset's units comes back as this share of the size of its channel, or less.
+/// A value that was zero in the dataset's units comes back from scaled ones as this share of the centre of its channel, or less.
 const ZERO: f64 = 1e-12;
 
 /// Running errors of predictions, in the dataset's units.
@@ -107,7 +107,7 @@ impl PredictionErrors {
             if batch.mask[i] > 0.0 {
                 let of_channel = scales[i % scales.len()];
                 let (error, observed) = ((z - y) * of_channel.scale, of_channel.unscaled(*y));
-                let is_zero = observed.abs() <= ZERO * (of_channel.scale.abs() + of_channel.centre.abs());
+                let is_zero = observed.abs() <= ZERO * of_channel.centre.abs();
                 self.add_error(error, if is_zero { 0.0 } else { observed });
             }
         }
@@ -130,12 +130,50 @@ impl PredictionErrors {
         self.squares.mean().unwrap_or(f64::NAN)
     }
 
-    /// The mean absolute percentage error; none where no value but zeros was observed.
+    /// The mean absolute percentage error; none where no value but zeros was observed, or some so small that it is beyond all numbers.
     pub(crate) fn mape(&self) -> Option<f64> {
-        self.relative.mean()
+        self.relative.mean().filter(|mean| mean.is_finite())
     }
 
     pub(crate) fn count(&self) -> usize {
         self.squares.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: errors of 1, 2 and 5 at 4, 10 and 0; what is relative to a number next to nothing is no number.
+    #[test]
+    fn zeros_have_a_square_and_no_percentage() {
+        let mut errors = PredictionErrors::default();
+        assert_eq!((errors.mape(), errors.count()), (None, 0));
+        for (predicted, observed) in [(5.0, 4.0), (8.0, 10.0), (5.0, 0.0)] {
+            errors.add_value(predicted, observed);
+        }
+        assert_eq!((errors.mean_square(), errors.mape(), errors.count()), (10.0, Some(22.5), 3));
+        errors.add_value(1.0, 1e-320);
+        assert_eq!(errors.mape(), None);
+    }
+
+    /// A zero that was centred and scaled is one still; a small number that was not is none.
+    #[test]
+    fn zeros_stay_zeros_in_the_units_of_a_model() {
+        for (centre, scale, value, expected) in [(0.7, 0.3, 0.0, None), (0.0, 1.0, 1e-13, Some(100.0))] {
+            let of_channel = ChannelScale { centre, scale };
+            let scaled = |value: f64| (value - centre) / scale;
+            let times = [0.0, 1.0];
+            let states = [scaled(value), scaled(value)];
+            let segment = crate::engine::Segment { times: &times, states: &states, inputs: &[] };
+            let batch = Batch::new(1, &[], &[vec![segment]], (1, 1));
+            let mut errors = PredictionErrors::default();
+            errors.add(&[scaled(2.0 * value); 1], &batch, &[of_channel]);
+            assert_eq!(errors.count(), 1);
+            match expected {
+                None => assert_eq!(errors.mape(), None),
+                Some(expected) => approx::assert_relative_eq!(errors.mape().unwrap(), expected, max_relative = 1e-9),
+            }
+        }
     }
 }

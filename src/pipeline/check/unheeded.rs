@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use crate::models;
 use crate::pipeline::document::{Document, segments};
 use crate::problems::{Kind, Problem, one_of};
 use crate::rules;
-use crate::train::{Contexts, Labels, Settings};
+use crate::train::{Contexts, Labels, Method, Settings};
 
 /// What another setting has to be for some settings of `[train]` to matter.
 struct Condition {
@@ -17,7 +18,7 @@ struct Condition {
     expected: [&'static str; 2],
 }
 
-const CONDITIONS: [Condition; 4] = [
+const CONDITIONS: [Condition; 7] = [
     Condition {
         of: &["inference.environments", "inference.every", "inference.spread"],
         holds: |train| train.environments == Labels::Infer,
@@ -31,7 +32,16 @@ const CONDITIONS: [Condition; 4] = [
         expected: ["it with `train.contexts = \"tied\"` alone", "leave it out, or set that"],
     },
     Condition {
+        of: &["context_penalty", "gauss_newton.context_penalty"],
+        holds: |train| train.contexts == Contexts::Learned,
+        otherwise: "contexts are tied",
+        expected: ["it with `train.contexts = \"learned\"` alone", "leave it out, or set that"],
+    },
+    Condition {
         of: &[
+            "context_penalty",
+            "locality_penalty",
+            "pool",
             "learning_rate",
             "schedule",
             "gradient_clip",
@@ -44,7 +54,7 @@ const CONDITIONS: [Condition; 4] = [
             "patience",
             "checkpoint_every",
         ],
-        holds: |train| train.steps > 0,
+        holds: makes_steps_of_adam,
         otherwise: "Adam makes no steps",
         expected: ["it with `train.steps` above 0 alone", "leave it out, or set that; Gauss-Newton has its own"],
     },
@@ -70,7 +80,29 @@ const CONDITIONS: [Condition; 4] = [
         otherwise: "Gauss-Newton makes no steps",
         expected: ["it with `train.gauss_newton.steps` above 0 alone", "leave it out, or set that"],
     },
+    Condition {
+        of: &["gauss_newton.inner_steps", "gauss_newton.inner_tolerance"],
+        holds: |train| matches!(train.gauss_newton.method, Method::Auto | Method::ConjugateGradients),
+        otherwise: "its steps are not made by conjugate gradients",
+        expected: [
+            "it with `train.gauss_newton.method = \"conjugate-gradients\"` or \"auto\"",
+            "leave it out, or set that",
+        ],
+    },
+    Condition {
+        of: &["gauss_newton.drop_terms"],
+        holds: |train| matches!(train.model, models::Settings::Library { .. }),
+        otherwise: "the model is a network",
+        expected: ["it with a library of products alone", "leave it out"],
+    },
 ];
+
+/// Whether Adam moves anything: from a model that is there Gauss-Newton begins at once.
+fn makes_steps_of_adam(train: &Settings) -> bool {
+    let is_left_out =
+        train.gauss_newton.steps > 0 && train.warm_start.as_deref().is_some_and(|start| start != "current");
+    train.steps > 0 && !is_left_out
+}
 
 /// The settings of `[train]` that a document gives and that none of all these trainings heeds, each at its first place; keys begin at the root. One that
 /// repeats its default is not told: files with every default filled in have it too.
@@ -110,8 +142,10 @@ fn told(
     remedy: &str,
 ) -> Option<Problem> {
     let (key, preset) = (format!("train.{setting}"), value(&Settings::default(), setting));
+    // A variant of a sweep may give the table that it stands in.
+    let path = segments(&key);
     let is_given = |(document, train): &&(&Document, &Settings)| {
-        document.is_given(&segments(&key)) && value(train, setting) != preset
+        (document.is_given(&path) || document.is_given(&path[..path.len() - 1])) && value(train, setting) != preset
     };
     let (document, train) = all.iter().find(is_given)?;
     let found = format!("{}, and {otherwise}", value(train, setting));

@@ -21,6 +21,9 @@ const NAMED: usize = 14;
 
 /// Two planes side by side, or a parameter over the one context; for other dimensions a panel of each pair.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
+    if input.learned.owns_weights {
+        return None;
+    }
     let dimension = input.training.iter().map(|environment| environment.context.len()).max()?;
     match (dimension, input.parameters.len()) {
         (2, 2) => planes(input),

@@ -45,24 +45,31 @@ pub(super) fn losses(compared: &SideBySide) -> Option<(Figure, usize)> {
     ))
 }
 
-/// Errors along trajectories of runs, by group; `None` where nothing has two points or units of time differ. Also returns the groups that are left out.
+/// Errors along trajectories of runs, by group, as far as they are of one split in one unit of time; `None` where nothing has two points. Also returns the
+/// groups that are left out.
 pub(crate) fn over_time<'a>(groups: Vec<(&'a str, Vec<&'a ErrorsOverTime>)>) -> Option<(Figure, usize)> {
-    let unit = &groups.iter().flat_map(|(_, runs)| runs).next()?.time_unit;
-    if groups.iter().flat_map(|(_, runs)| runs).any(|run| run.time_unit != *unit) {
-        return None;
-    }
-    let x = label("time since the start", unit);
-    let of_run = |run: &ErrorsOverTime| run.points().into_iter().filter(|(_, error)| *error > 0.0).collect();
-    let groups = groups.iter().map(|(name, runs)| (*name, runs.iter().map(|run| of_run(run)).collect())).collect();
-    let (canvas, left_out) = drawn("frames", groups, [&x, "mean squared error"])?;
+    let points = |run: &ErrorsOverTime| run.points().into_iter().filter(|(_, error)| *error > 0.0).collect::<Vec<_>>();
+    let all = || groups.iter().flat_map(|(_, runs)| runs).filter(|run| points(run).len() > 1);
+    let first = all().next()?;
+    let is_alike = |run: &ErrorsOverTime| run.split == first.split && run.time_unit == first.time_unit;
+    let others = match all().filter(|run| !is_alike(run)).count() {
+        0 => String::new(),
+        count => format!(" {} of another split or with another unit of time are not drawn.", counted(count, "run")),
+    };
+    let of_group = |runs: &[&ErrorsOverTime]| runs.iter().filter(|run| is_alike(run)).map(|run| points(run)).collect();
+    let x = label("time since the start", &first.time_unit);
+    let curves = groups.iter().map(|(name, runs)| (*name, of_group(runs))).collect();
+    let (canvas, left_out) = drawn("frames", curves, [&x, "mean squared error"])?;
     Some((
         Figure {
             name: "frames",
             title: "Errors along trajectories",
             description: "Squared errors over time since the start on a logarithmic scale, a curve a run.".to_owned(),
-            caption: "Mean squared error at each time since the start, in the units of the data, of trajectories of the training environments that did not \
-                      train: a curve a run, runs that differ in their seed only in one colour."
-                .to_owned(),
+            caption: format!(
+                "Mean squared error at each time since the start, in the units of each run's data, of trajectories of its {} split: a curve a run, runs that \
+                 differ in their seed only in one colour.{others}",
+                first.split
+            ),
             canvas,
         },
         left_out,
