@@ -153,24 +153,17 @@ pub(crate) fn estimates(input: &Input) -> Option<String> {
     if input.estimates.is_empty() {
         return None;
     }
+    let brackets = if input.estimated().is_empty() { "" } else { "; in brackets the 95 % interval" };
     if input.estimates.len() <= SMALL {
         let rows: Vec<&Row> = input.estimates.iter().collect();
-        let caption = match input.estimated() {
-            [] => "All estimated environments.",
-            _ => "All estimated environments; in brackets the 95 % interval.",
-        };
-        return Some(listed(input, caption, &rows));
+        return Some(listed(input, &format!("All estimated environments{brackets}."), &rows));
     }
     let mut ranked: Vec<(f64, &Row)> =
         input.estimates.iter().filter_map(|row| Some((trusted_mape(row)?, row))).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.environment.cmp(&b.1.environment)));
     if ranked.len() < 3 * SOME {
         let rows: Vec<&Row> = input.estimates.iter().take(SMALL).collect();
-        let caption = match input.estimated() {
-            [] => "The first of the estimated environments.",
-            _ => "The first of the estimated environments; in brackets the 95 % interval.",
-        };
-        return Some(listed(input, caption, &rows));
+        return Some(listed(input, &format!("The first of the estimated environments{brackets}."), &rows));
     }
     let part = |from: usize| -> Vec<&Row> { ranked[from..from + SOME].iter().map(|(_, row)| *row).collect() };
     let middle = (ranked.len() - SOME) / 2;

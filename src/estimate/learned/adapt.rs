@@ -143,7 +143,7 @@ impl<'a> Adapter<'a> {
             .par_chunks(together)
             .enumerate()
             .flat_map_iter(|(place, supports)| {
-                let known = known.iter().skip(place * together).take(supports.len());
+                let known = known.chunks(together).nth(place).unwrap_or_default();
                 let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
                 let (tangents, d, points, channel_weights) =
@@ -190,11 +190,13 @@ impl<'a> Adapter<'a> {
 impl Adapter<'_> {
     /// Whether a fit at a minimum leaves far more than noise and model explain.
     fn is_misfit(&self, support: &Support, it: &Adaptation) -> bool {
+        if it.status != Status::Ok {
+            return false;
+        }
         let (trajectories, manifest) = (&support.trajectories, &self.model.manifest);
-        let errors = |loss| {
-            FitErrors::of_predictions(trajectories, &it.predictions, &self.units.state, manifest.channels.len(), loss)
-        };
-        it.status == Status::Ok && misfit(manifest, trajectories, &errors(self.settings.loss)).is_some()
+        let (scales, channels, loss) = (&self.units.state, manifest.channels.len(), self.settings.loss);
+        let errors = FitErrors::of_predictions(trajectories, &it.predictions, scales, channels, loss);
+        misfit(manifest, trajectories, &errors).is_some()
     }
 
     /// Fits the weights that one environment owns. It is computed alone, so its result depends on no other.
@@ -314,12 +316,8 @@ impl Chunk<'_> {
     }
 
     /// Fits each environment from a context of its own too, if there are such: a clearly better fit replaces the one before.
-    fn begin_at<'c>(
-        &self,
-        mut fitted: Vec<Adaptation>,
-        contexts: impl ExactSizeIterator<Item = &'c &'c [f64]>,
-    ) -> Vec<Adaptation> {
-        if contexts.len() == 0 {
+    fn begin_at(&self, mut fitted: Vec<Adaptation>, contexts: &[&[f64]]) -> Vec<Adaptation> {
+        if contexts.is_empty() {
             return fitted;
         }
         let mut start = self.first_guess();

@@ -53,7 +53,7 @@ impl FitErrors {
             let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
             observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()).map(|(i, (y, z))| {
                 let value = i % scales.len();
-                (value / points, scales[value].unscaled(*y), scales[value].unscaled(*z))
+                (value / points, observed_value(scales[value], *y), scales[value].unscaled(*z))
             })
         });
         FitErrors::of_cells(channels, loss, cells)
@@ -93,6 +93,12 @@ impl FitErrors {
 /// A value that was zero in the dataset's units comes back from scaled ones as this share of the centre of its channel, or less.
 const ZERO: f64 = 1e-12;
 
+/// A scaled observed value in the dataset's units, in which a zero is a zero again.
+fn observed_value(of_channel: ChannelScale, scaled: f64) -> f64 {
+    let value = of_channel.unscaled(scaled);
+    if value.abs() <= ZERO * of_channel.centre.abs() { 0.0 } else { value }
+}
+
 /// Running errors of predictions, in the dataset's units.
 #[derive(Default)]
 pub(crate) struct PredictionErrors {
@@ -106,9 +112,7 @@ impl PredictionErrors {
         for (i, (z, y)) in predictions.iter().zip(&batch.targets).enumerate() {
             if batch.mask[i] > 0.0 {
                 let of_channel = scales[i % scales.len()];
-                let (error, observed) = ((z - y) * of_channel.scale, of_channel.unscaled(*y));
-                let is_zero = observed.abs() <= ZERO * of_channel.centre.abs();
-                self.add_error(error, if is_zero { 0.0 } else { observed });
+                self.add_error((z - y) * of_channel.scale, observed_value(of_channel, *y));
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::models;
-use crate::pipeline::document::{Document, segments};
+use crate::pipeline::document::Document;
 use crate::problems::{Kind, Problem, one_of};
 use crate::rules;
 use crate::train::{Contexts, Labels, Method, Settings};
@@ -104,15 +104,25 @@ fn makes_steps_of_adam(train: &Settings) -> bool {
     train.steps > 0 && !is_left_out
 }
 
+/// A training, its document, and its settings as JSON.
+struct Training<'a> {
+    document: &'a Document,
+    settings: &'a Settings,
+    values: Value,
+}
+
 /// The settings of `[train]` that a document gives and that none of all these trainings heeds, each at its first place; keys begin at the root. One that
 /// repeats its default is not told: files with every default filled in have it too.
 pub(crate) fn unheeded(all: &[(&Document, &Settings)]) -> Vec<Problem> {
-    let for_rule = rules::SETTINGS_OF_SOME.into_iter().filter_map(|setting| by_no_rule(all, setting));
+    let all: Vec<Training<'_>> =
+        all.iter().map(|&(document, settings)| Training { document, settings, values: as_json(settings) }).collect();
+    let presets = as_json(&Settings::default());
+    let for_rule = rules::SETTINGS_OF_SOME.into_iter().filter_map(|setting| by_no_rule(&all, &presets, setting));
     let mut problems: Vec<Problem> = for_rule.collect();
-    for condition in CONDITIONS.iter().filter(|it| !all.iter().any(|(_, train)| (it.holds)(train))) {
+    for condition in CONDITIONS.iter().filter(|it| !all.iter().any(|training| (it.holds)(training.settings))) {
         for setting in condition.of {
             let [expected, remedy] = condition.expected.map(str::to_owned);
-            let told = told(all, setting, condition.otherwise, expected, &remedy);
+            let told = told(&all, &presets, setting, condition.otherwise, expected, &remedy);
             problems.extend(told.filter(|it| problems.iter().all(|other| other.key != it.key)));
         }
     }
@@ -120,39 +130,37 @@ pub(crate) fn unheeded(all: &[(&Document, &Settings)]) -> Vec<Problem> {
 }
 
 /// A setting that no rule of all these heeds.
-fn by_no_rule(all: &[(&Document, &Settings)], setting: &str) -> Option<Problem> {
-    let (_, first) = all.first()?;
-    if all.iter().any(|(_, train)| train.rule.heeds(setting)) {
+fn by_no_rule(all: &[Training<'_>], presets: &Value, setting: &str) -> Option<Problem> {
+    let first = all.first()?.settings.rule;
+    if all.iter().any(|training| training.settings.rule.heeds(setting)) {
         return None;
     }
-    let whose = match all.iter().all(|(_, other)| other.rule == first.rule) {
-        true => format!("the rule \"{}\", which has no use for it", first.rule.name()),
+    let otherwise = match all.iter().all(|training| training.settings.rule == first) {
+        true => format!("the rule \"{}\", which has no use for it", first.name()),
         false => "rules none of which has a use for it".to_owned(),
     };
     let users: Vec<&str> = rules::Kind::ALL.into_iter().filter(|it| it.heeds(setting)).map(|it| it.name()).collect();
-    told(all, setting, &whose, format!("it with {} alone", one_of(&users)), "leave it out, or choose such a rule")
+    let expected = format!("it with {} alone", one_of(&users));
+    told(all, presets, setting, &otherwise, expected, "leave it out, or choose such a rule")
 }
 
-/// A setting that nothing heeds, at its first place, if one of all these gives it another value than its own.
+/// A setting that nothing heeds, at its first place, if one of all these gives it another value than its own: what differs was given.
 fn told(
-    all: &[(&Document, &Settings)],
+    all: &[Training<'_>],
+    presets: &Value,
     setting: &str,
     otherwise: &str,
     expected: String,
     remedy: &str,
 ) -> Option<Problem> {
-    let (key, preset) = (format!("train.{setting}"), value(&Settings::default(), setting));
-    // A variant of a sweep may give the table that it stands in.
-    let path = segments(&key);
-    let is_given = |(document, train): &&(&Document, &Settings)| {
-        (document.is_given(&path) || document.is_given(&path[..path.len() - 1])) && value(train, setting) != preset
-    };
-    let (document, train) = all.iter().find(is_given)?;
-    let found = format!("{}, and {otherwise}", value(train, setting));
-    Some(document.placed(Problem::new(Kind::Setting, found, expected, remedy).setting(key)))
+    let pointer = format!("/{}", setting.replace('.', "/"));
+    let preset = presets.pointer(&pointer);
+    let first = all.iter().find(|training| training.values.pointer(&pointer) != preset)?;
+    let found = format!("{}, and {otherwise}", first.values.pointer(&pointer).unwrap_or(&Value::Null));
+    let problem = Problem::new(Kind::Setting, found, expected, remedy).setting(format!("train.{setting}"));
+    Some(first.document.placed(problem))
 }
 
-fn value(train: &Settings, setting: &str) -> Value {
-    let pointer = format!("/{}", setting.replace('.', "/"));
-    serde_json::to_value(train).ok().and_then(|all| all.pointer(&pointer).cloned()).unwrap_or_default()
+fn as_json(settings: &Settings) -> Value {
+    serde_json::to_value(settings).unwrap_or_default()
 }

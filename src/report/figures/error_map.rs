@@ -85,13 +85,13 @@ impl Scene {
 
 /// The map of the errors of parameters, where there are two that are estimated, and environments whose parameters are known.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
-    drawn(input, &OF_PARAMETERS).filter(|_| !input.learned.owns_weights)
+    if input.learned.owns_weights { None } else { drawn(input, &OF_PARAMETERS) }
 }
 
 /// The map of the errors of the trajectories that a model was fitted to, of many environments.
 pub(super) fn of_trajectories(input: &Input) -> Option<Figure> {
     let count = input.estimates.iter().filter(|row| (OF_TRAJECTORIES.of_row)(row).is_some()).count();
-    (input.summary.map.is_some() && count >= FIELD).then(|| drawn(input, &OF_TRAJECTORIES)).flatten()
+    if input.summary.map.is_some() && count >= FIELD { drawn(input, &OF_TRAJECTORIES) } else { None }
 }
 
 fn drawn(input: &Input, of: &Errors) -> Option<Figure> {
